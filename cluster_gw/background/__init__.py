@@ -1,0 +1,1 @@
+"""The task runner and the periodic jobs of a worker."""

@@ -1,0 +1,1 @@
+"""The internal language: values only, no behaviour."""

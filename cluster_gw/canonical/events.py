@@ -1,0 +1,73 @@
+"""What an upstream says: one `StreamEvent` per frame of a stream, one `Completion` per buffered answer.
+
+An event keeps the vendor's own bytes (`raw`) so that a same-dialect hop relays them untouched.
+"""
+
+import msgspec
+
+from cluster_gw.canonical.failure import Fault
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Token counts as reported by the upstream; `total_tokens` is what limits are charged."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True):
+    """A fragment of one tool call; `index` tells parallel calls apart."""
+
+    index: int = 0
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+class StreamEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one frame of a stream says.
+
+    Attributes:
+        raw: the payload of the frame, exactly as received (no `data:` prefix, no line ends).
+        text: answer text of all choices in this frame, concatenated.
+        reasoning: reasoning text of all choices, concatenated.
+        tool_calls: fragments of tool calls in this frame.
+        finish_reason: set when a choice ended in this frame.
+        choices_finished: how many choices ended in this frame.
+        usage: token counts, when the frame carries them.
+        usage_only: the frame carries usage and nothing else (dropped if the client did not ask).
+        fault: an error object inside the stream, or a frame that is not valid in its dialect.
+        done: the protocol's own end marker (`[DONE]`).
+    """
+
+    raw: bytes = b""
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    finish_reason: str | None = None
+    choices_finished: int = 0
+    usage: Usage | None = None
+    usage_only: bool = False
+    fault: Fault | None = None
+    done: bool = False
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """A buffered answer: its untouched body and what gate and settlement need to know.
+
+    Attributes:
+        raw: the body as received (after content decoding).
+        text: answer text of all choices, concatenated.
+        tool_call_count: complete tool calls over all choices.
+        finish_reason: of the first choice; None when the upstream gave none.
+        usage: token counts, or None when missing.
+    """
+
+    raw: bytes
+    text: str = ""
+    tool_call_count: int = 0
+    finish_reason: str | None = None
+    usage: Usage | None = None

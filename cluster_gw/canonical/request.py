@@ -1,0 +1,53 @@
+"""A client's request in the internal language.
+
+`fields` keeps every top-level member of the client's JSON as raw bytes, in the client's order, so
+that a same-dialect hop changes only what the gateway must change. The other attributes are facts
+read once while decoding; nothing downstream parses the body again.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Dialect(StrEnum):
+    """A wire format."""
+
+    OPENAI = "openai"
+    OPENAI_RESPONSES = "openai-responses"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One generation request.
+
+    Attributes:
+        dialect: the wire format `fields` is written in.
+        model: what the client asked for; empty when absent or null.
+        stream: whether the client wants server-sent events.
+        include_usage: whether the client asked for the usage frame of a stream.
+        max_tokens: the client's own bound (`max_completion_tokens` or `max_tokens`), None when unset.
+        choices: `n`, at least 1.
+        wants_tools: a non-empty `tools` array was given.
+        wants_format: a `response_format` other than `text` was given.
+        image_count: image parts over all messages.
+        input_characters: text characters over all messages, per message.
+        affinity_text: system text and first user text, for affinity and session keys; hashed before use.
+        user: the client's `user` label, if any.
+        fields: top-level members of the body as raw JSON, in order.
+    """
+
+    dialect: Dialect
+    model: str
+    stream: bool
+    include_usage: bool = False
+    max_tokens: int | None = None
+    choices: int = 1
+    wants_tools: bool = False
+    wants_format: bool = False
+    image_count: int = 0
+    input_characters: tuple[int, ...] = ()
+    affinity_text: str = ""
+    user: str | None = None
+    fields: dict[str, msgspec.Raw]

@@ -1,0 +1,1 @@
+"""Thin commands, one file per noun."""

@@ -1,0 +1,1 @@
+"""Pure decisions: clock, randomness and snapshots are arguments."""

@@ -1,0 +1,1 @@
+"""Windows, demand: the arithmetic of what is counted."""

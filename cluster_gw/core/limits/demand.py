@@ -1,0 +1,39 @@
+"""How much a request will probably take, before anyone knows (`routing-bandit` 1.5)."""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.request import ChatRequest
+
+CHARACTERS_PER_TOKEN: Final = 4
+IMAGE_TOKENS: Final = 1000
+DEFAULT_OUTPUT_TOKENS: Final = 1000
+OUTPUT_RESERVE_CAP_TOKENS: Final = 2000  # a huge max_tokens must not exclude every model
+
+
+class Demand(msgspec.Struct, frozen=True, kw_only=True):
+    """Estimated tokens of one request."""
+
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def total_tokens(self) -> int:
+        """What is reserved: input and output reserve."""
+        return self.input_tokens + self.output_tokens
+
+
+def estimate_demand(request: ChatRequest) -> Demand:
+    """Estimate tokens: a quarter of the characters of each message, 1,000 an image, a capped output."""
+    text = sum(-(-count // CHARACTERS_PER_TOKEN) for count in request.input_characters)
+    per_choice = min(request.max_tokens or DEFAULT_OUTPUT_TOKENS, OUTPUT_RESERVE_CAP_TOKENS)
+    return Demand(
+        input_tokens=text + IMAGE_TOKENS * request.image_count,
+        output_tokens=per_choice * request.choices,
+    )
+
+
+def estimate_tokens(characters: int) -> int:
+    """Tokens of a text of `characters` when the upstream reported none."""
+    return -(-characters // CHARACTERS_PER_TOKEN)

@@ -1,0 +1,1 @@
+"""From a request to a ranking of candidates with reasons and exclusions."""

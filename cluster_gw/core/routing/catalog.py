@@ -1,0 +1,137 @@
+"""What can be routed to: routes, keys, combos, and how a client's `model` becomes one of them.
+
+The catalog is built once per configuration version and never changes; a reload builds a new one.
+"""
+
+import msgspec
+
+from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.windows import ROLLING, Limits
+from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.units import ComboId, KeyId, RouteId
+
+
+class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of the phases of one upstream call, seconds, each above 0."""
+
+    connect_s: float = 5.0
+    first_byte_s: float = 60.0
+    stall_s: float = 90.0
+    total_s: float = 600.0
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider credential, without the secret (the pipeline holds secrets apart).
+
+    Attributes:
+        account: keys of one account share its Redis slot; the key id when none was configured.
+        models: upstream models this key may serve; None means all.
+        limits: bounds of this key over all its models.
+        base_url: overrides the provider's, for relays.
+    """
+
+    id: KeyId
+    provider: str
+    account: str
+    models: frozenset[str] | None = None
+    limits: Limits = Limits()
+    base_url: str | None = None
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """Provider, upstream model and endpoint: the unit of ranking."""
+
+    id: RouteId
+    provider: str
+    model: str
+    dialect: Dialect
+    base_url: str
+    name: str = ""
+    keyless: bool = False
+    limits: Limits = Limits()
+    day_reset: str = ROLLING
+    timeouts: PhaseTimeouts = PhaseTimeouts()
+    quirks: frozenset[str] = frozenset()
+    context_window: int | None = None
+    tools: bool = True
+    vision: bool = False
+    weight: float = 1.0
+    keys: tuple[Key, ...] = ()
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """One place of a combo."""
+
+    route: RouteId
+    enabled: bool = True
+
+
+class Combo(msgspec.Struct, frozen=True, kw_only=True):
+    """A named chain of routes that clients select as `model`."""
+
+    id: ComboId
+    family: str
+    strategy: str
+    members: tuple[Member, ...]
+    gate: GatePolicy
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client's `model` stands for.
+
+    Attributes:
+        routes: enabled members in declared order; disabled ones are in `disabled`.
+        by_name: the client named a route, not a combo, so a chain-disabled route still serves.
+    """
+
+    combo: ComboId
+    family: str
+    strategy: str
+    gate: GatePolicy
+    routes: tuple[Route, ...]
+    disabled: tuple[Route, ...] = ()
+    by_name: bool = False
+
+
+class Catalog(msgspec.Struct, frozen=True, kw_only=True):
+    """All routes and combos of one configuration version."""
+
+    version: int
+    routes: dict[RouteId, Route]
+    combos: dict[ComboId, Combo]
+    default_combo: ComboId
+    unknown_model_is_default: bool = False
+
+    def resolve(self, model: str) -> Resolved | None:
+        """Tell what `model` stands for, in the order of DESIGN 4.7; None when nothing has that name.
+
+        Empty and `auto` mean the default combo; then combo id, route id, `provider:model`.
+        """
+        name = self.default_combo if model in {"", "auto"} and model not in self.combos else model
+        combo = self.combos.get(ComboId(name))
+        if combo is not None:
+            return self._of_combo(combo)
+        route = self.routes.get(RouteId(name)) or self.routes.get(RouteId(name.replace(":", "/", 1)))
+        if route is not None:
+            return Resolved(
+                combo=ComboId(route.id),
+                family="classic",
+                strategy="priority",
+                gate=GatePolicy(),
+                routes=(route,),
+                by_name=True,
+            )
+        if self.unknown_model_is_default:
+            return self._of_combo(self.combos[self.default_combo])
+        return None
+
+    def _of_combo(self, combo: Combo) -> Resolved:
+        members = [(self.routes[m.route], m.enabled) for m in combo.members]
+        return Resolved(
+            combo=combo.id,
+            family=combo.family,
+            strategy=combo.strategy,
+            gate=combo.gate,
+            routes=tuple(r for r, enabled in members if enabled),
+            disabled=tuple(r for r, enabled in members if not enabled),
+        )

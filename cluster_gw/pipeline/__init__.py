@@ -1,0 +1,1 @@
+"""One request from start to end."""

@@ -1,0 +1,1 @@
+"""Upstream-facing codecs and presets: encode a request, decode an answer or an error."""

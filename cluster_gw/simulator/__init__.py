@@ -1,0 +1,1 @@
+"""A provider that really enforces limits and injects faults."""

@@ -1,0 +1,1 @@
+"""The Redis shell: the only place that imports redis."""

@@ -1,0 +1,1 @@
+"""The parent process: embedded Valkey, worker processes, listening sockets, operations port."""

@@ -1,0 +1,1 @@
+"""Client-facing codecs: decode a request, encode an answer or an error."""

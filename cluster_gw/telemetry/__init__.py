@@ -1,0 +1,1 @@
+"""Every metric and every log event, declared once."""

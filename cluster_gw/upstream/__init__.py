@@ -1,0 +1,1 @@
+"""The HTTP client shell: the only place that opens an upstream connection."""

@@ -1,0 +1,1 @@
+"""Framing and vendor schemas; bytes to structs and back."""
