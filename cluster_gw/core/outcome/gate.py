@@ -1,8 +1,16 @@
 """Whether a finished answer may be given to the client (`routing-combos` 6)."""
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
+
+NO_TERMINAL: Final = "gate.no_terminal"
+EMPTY: Final = "gate.empty"
+TOO_SHORT: Final = "gate.too_short"
+FORBIDDEN: Final = "gate.forbidden"
+
+GATE_CODES: Final = (NO_TERMINAL, EMPTY, TOO_SHORT, FORBIDDEN)
 
 
 class ApplyTo(StrEnum):
@@ -21,3 +29,31 @@ class GatePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     min_content_length: int = 0
     forbidden_substrings: tuple[str, ...] = ()
     apply_to: ApplyTo = ApplyTo.BOTH
+
+    def applies(self, *, stream: bool) -> bool:
+        """Whether answers of this kind are judged at all."""
+        return self.apply_to is ApplyTo.BOTH or (self.apply_to is ApplyTo.STREAM) == stream
+
+
+def judge(policy: GatePolicy, *, text: str, tool_call_count: int, saw_terminal: bool) -> str | None:
+    """Tell the code of the first check the answer fails, None when it passes.
+
+    Tool calls excuse an empty or short text, never a forbidden one or a missing end.
+
+    Args:
+        policy: of the combo; whether it `applies` is the caller's question.
+        text: answer text of all choices.
+        tool_call_count: complete tool calls.
+        saw_terminal: the upstream marked the end or gave a finish reason.
+    """
+    if policy.require_terminal and not saw_terminal:
+        return NO_TERMINAL
+    if not tool_call_count:
+        if policy.reject_empty and not text.strip():
+            return EMPTY
+        # Bytes, not characters, and untrimmed: what operators measured with the first generation.
+        if len(text.encode("utf-8", "surrogatepass")) < policy.min_content_length:
+            return TOO_SHORT
+    if any(needle and needle in text for needle in policy.forbidden_substrings):
+        return FORBIDDEN
+    return None

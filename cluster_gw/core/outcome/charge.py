@@ -1,0 +1,87 @@
+"""What an attempt is charged when its estimate is replaced by fact (DESIGN 4.5, decision 0014).
+
+A request counts unless nothing was sent. An upstream that answered with an error status did no
+work, so its tokens return. A call that was cut off without a verdict keeps what the upstream must
+have seen, because returning it would admit more than the provider allows.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.events import Usage
+from cluster_gw.canonical.failure import Fault, FaultKind, Sent
+from cluster_gw.core.limits.demand import Demand, estimate_tokens
+
+NO_WORK_DONE: Final = frozenset({FaultKind.HTTP_STATUS, FaultKind.CONTENT_TYPE})
+
+
+class TokenSource(StrEnum):
+    """Where a token count comes from."""
+
+    REPORTED = "reported"
+    ESTIMATED = "estimated"
+    NONE = "none"
+
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """The fact of one attempt.
+
+    Attributes:
+        counts_request: False only when nothing was sent.
+        tokens: what the windows keep.
+        source: where `tokens` comes from.
+    """
+
+    counts_request: bool
+    tokens: int
+    source: TokenSource
+
+
+NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=TokenSource.NONE)
+NO_TOKENS: Final = Charge(counts_request=True, tokens=0, source=TokenSource.NONE)
+
+
+def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charge:
+    """Charge a whole answer: reported usage, else the prompt estimate and the characters seen.
+
+    Args:
+        usage: as reported; a total of 0 counts as missing.
+        characters: output characters seen.
+        demand: the estimate under which the attempt was admitted.
+    """
+    if usage is not None and usage.total_tokens > 0:
+        return Charge(
+            counts_request=True, tokens=usage.total_tokens, source=TokenSource.REPORTED
+        )
+    return Charge(
+        counts_request=True,
+        tokens=demand.input_tokens + estimate_tokens(characters),
+        source=TokenSource.ESTIMATED,
+    )
+
+
+def charge_failure(
+    fault: Fault, usage: Usage | None, characters: int | None, demand: Demand
+) -> Charge:
+    """Charge an attempt without an answer.
+
+    Args:
+        fault: how it ended.
+        usage: as reported before the end, if at all.
+        characters: output characters seen of a stream; None when the output could not be watched,
+            so that the whole estimate stays.
+        demand: the estimate under which the attempt was admitted.
+    """
+    if fault.sent is Sent.NOT_SENT:
+        return NOTHING_SENT
+    if usage is not None and usage.total_tokens > 0:
+        return charge_answer(usage, 0, demand)
+    if fault.kind in NO_WORK_DONE or (fault.kind is FaultKind.IN_BAND and not characters):
+        return NO_TOKENS
+    if characters is None:
+        return Charge(
+            counts_request=True, tokens=demand.total_tokens, source=TokenSource.ESTIMATED
+        )
+    return charge_answer(None, characters, demand)

@@ -1,0 +1,59 @@
+"""What a stream has said so far, folded event by event; bytes are never kept here."""
+
+from cluster_gw.canonical.events import StreamEvent, Usage
+from cluster_gw.canonical.failure import Fault, FaultKind
+
+
+class Tally:
+    """Counts of one stream.
+
+    Args:
+        choices: how many answers the client asked for; a stream is complete when all have ended.
+    """
+
+    __slots__ = ("characters", "choices", "done", "fault", "finish_reason", "finished", "usage")
+
+    def __init__(self, choices: int) -> None:
+        self.choices = choices
+        self.characters = 0
+        self.finished = 0
+        self.finish_reason: str | None = None
+        self.usage: Usage | None = None
+        self.done = False
+        self.fault: Fault | None = None
+
+    def add(self, event: StreamEvent) -> None:
+        """Take one event into account."""
+        self.characters += len(event.text) + len(event.reasoning)
+        for call in event.tool_calls:
+            self.characters += len(call.arguments) + len(call.name or "")
+        self.finished += event.choices_finished
+        self.finish_reason = event.finish_reason or self.finish_reason
+        self.usage = event.usage or self.usage
+        self.done = self.done or event.done
+        self.fault = self.fault or event.fault
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more is to be read: the end marker or an error came."""
+        return self.done or self.fault is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer is whole: its end marker or the end of every choice was seen."""
+        return self.done or self.finished >= self.choices
+
+    def verdict_at_end(self, fault: Fault | None) -> Fault | None:
+        """Tell what the end of the stream means: None for a whole answer.
+
+        Args:
+            fault: how the connection ended, None for a clean end. A connection that breaks after
+                every choice has ended took nothing from the client, so the answer is whole.
+        """
+        if self.fault is not None:
+            return self.fault
+        if self.is_complete:
+            return None
+        if fault is not None:
+            return fault
+        return Fault(kind=FaultKind.NO_TERMINAL, message="the stream ended without an end marker")

@@ -1,0 +1,312 @@
+"""One upstream call up to the point where it is an answer or a fault (rooms 7 and 8).
+
+Nothing reaches the client here. A stream is read until its peek commits; a buffered answer to its
+end and through the gate. Whatever is no answer is closed at once, so that nobody pays for tokens
+that nobody reads.
+"""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.failure import Fault, FaultKind, Sent
+from cluster_gw.core.outcome.gate import ApplyTo, judge
+from cluster_gw.core.outcome.peek import Commit, Peek, Reject
+from cluster_gw.core.outcome.tally import Tally
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.watchdog import Watchdog
+from cluster_gw.providers.base import StreamDecoder
+from cluster_gw.units import MS_PER_S
+from cluster_gw.upstream.client import DispatchLate, UpstreamCall, UpstreamClient
+from cluster_gw.upstream.response import UpstreamResponse
+
+MAX_ERROR_BYTES: Final = 65_536
+ERROR_BODY_S: Final = 5.0  # an error answer has nothing to compute; a slow one is not waited for
+MAX_ANSWER_BYTES: Final = 64 * 1_048_576
+DISPATCH_WITHIN_S: Final = 1.0  # the guard bucket of the minute ring covers one second (DESIGN 4.5)
+
+
+class OpenStream(msgspec.Struct, kw_only=True):
+    """A committed stream: what was held, and the rest still to come."""
+
+    response: UpstreamResponse
+    decoder: StreamDecoder
+    held: list[StreamEvent]
+    at_end: bool
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that gave no answer.
+
+    Attributes:
+        fault: the facts.
+        tally: what had been seen of a stream, for the charge; None before a good status.
+        completion: a finished answer that the gate rejected.
+    """
+
+    fault: Fault
+    tally: Tally | None = None
+    completion: Completion | None = None
+
+
+Opened = OpenStream | Completion | Broken | DispatchLate
+
+
+class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loop decided for this attempt.
+
+    Attributes:
+        asked_at_s: loop time just before admission was asked for; dispatch must follow within 1 s.
+        is_last: no other attempt would be started if this one failed.
+        hedge_at_s: when the request's time budget ends the wait for a first byte, None if never.
+    """
+
+    asked_at_s: float
+    is_last: bool
+    hedge_at_s: float | None
+
+
+class Attempt:
+    """Makes one call. One object per attempt: it owns the watchdog that the relay goes on using.
+
+    Attributes:
+        tally: what the stream has said so far.
+        dispatched: the request may have been written; until then its admission costs nothing.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        target: Target,
+        plan: AttemptPlan,
+        *,
+        upstream: UpstreamClient,
+        clock: Clock,
+        dog: Watchdog,
+    ) -> None:
+        self.tally = Tally(exchange.request.choices)
+        self.dispatched = False
+        self._exchange = exchange
+        self._target = target
+        self._plan = plan
+        self._upstream = upstream
+        self._clock = clock
+        self._dog = dog
+        self._peek: Peek | None = None
+        self._response: UpstreamResponse | None = None
+
+    async def open(self) -> Opened:
+        """Call the upstream and wait for an answer; see `Opened` for what may come back."""
+        self._bound()
+        opened: Opened | None = None
+        try:
+            with self._dog:
+                opened = await self._call()
+        finally:
+            if self._response is not None and not isinstance(opened, OpenStream):
+                self._response.close()
+        if opened is None:
+            return Broken(fault=self._timed_out(), tally=self.tally)
+        return opened
+
+    def _bound(self) -> None:
+        """Set the caps that hold for the whole attempt."""
+        now_s = self._clock.monotonic_s()
+        total_at_s = now_s + self._target.route.timeouts.total_s
+        if self._exchange.deadline_s <= total_at_s:
+            self._dog.cap(self._exchange.deadline_s, FaultKind.DEADLINE)
+        else:
+            self._dog.cap(total_at_s, FaultKind.STALL)
+        hedge_at_s = self._plan.hedge_at_s
+        if hedge_at_s is not None and hedge_at_s < min(self._exchange.deadline_s, total_at_s):
+            self._dog.cap(hedge_at_s, FaultKind.HEDGE)
+
+    async def _call(self) -> Opened:
+        target, request = self._target, self._exchange.request
+        timeouts = target.route.timeouts
+        first_byte_s = max(timeouts.first_byte_s, timeouts.stall_s)
+        self._dog.limit(
+            self._clock.monotonic_s() + timeouts.connect_s + first_byte_s,
+            FaultKind.HEADERS_TIMEOUT,
+        )
+        call = UpstreamCall(
+            url=target.url,
+            headers=target.headers,
+            body=target.codec.encode_request(request, target.route.model),
+            connect_timeout_s=timeouts.connect_s,
+            dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,
+        )
+        self.dispatched = True
+        response = await self._upstream.post(call)
+        if isinstance(response, DispatchLate):
+            self.dispatched = False
+            return response
+        if isinstance(response, Fault):
+            self.dispatched = response.sent is not Sent.NOT_SENT
+            return Broken(fault=response)
+        self._response = response
+        if response.status != 200:  # noqa: PLR2004 - the only status that carries an answer
+            return await self._error_answer(response)
+        if request.stream:
+            return await self._peek_stream(response)
+        return await self._whole_answer(response)
+
+    async def _error_answer(self, response: UpstreamResponse) -> Broken:
+        self._dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
+        body = await response.read_body(MAX_ERROR_BYTES)
+        fault = self._target.codec.decode_error(
+            response.status,
+            response.headers,
+            b"" if isinstance(body, Fault) else body,
+            self._clock.wall_ms(),
+            self._target.secret,
+        )
+        return Broken(fault=fault)
+
+    async def _whole_answer(self, response: UpstreamResponse) -> Opened:
+        timeouts = self._target.route.timeouts
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            self._dog.limit(self._clock.monotonic_s() + timeouts.stall_s, FaultKind.STALL)
+            chunk = await response.read_chunk()
+            if isinstance(chunk, Fault):
+                return Broken(fault=chunk, tally=self.tally)
+            if not chunk:
+                break
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                fault = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
+                return Broken(fault=fault, tally=self.tally)
+            parts.append(chunk)
+        completion = self._target.codec.decode_completion(
+            b"".join(parts), response.content_type, self._target.secret
+        )
+        if isinstance(completion, Fault):
+            return Broken(fault=completion)
+        return self._gated(completion)
+
+    def _gated(self, completion: Completion) -> Completion | Broken:
+        gate = self._exchange.context.resolved.gate
+        if gate.apply_to is ApplyTo.STREAM:
+            return completion
+        rejection = judge(
+            gate,
+            text=completion.text,
+            tool_call_count=completion.tool_call_count,
+            saw_terminal=completion.finish_reason is not None,
+        )
+        if rejection is None:
+            return completion
+        return Broken(
+            fault=Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate"),
+            completion=completion,
+        )
+
+    async def _peek_stream(self, response: UpstreamResponse) -> Opened:
+        if not self._target.codec.is_stream(response.content_type):
+            return await self._not_a_stream(response)
+        decoder = self._target.codec.stream_decoder(self._target.secret)
+        peek = self._peek = self._new_peek()
+        signs_of_life = 0
+        while True:
+            self._dog.limit(self._peek_bound_s(peek), FaultKind.PEEK)
+            chunk = await response.read_chunk()
+            if isinstance(chunk, Fault):
+                return Broken(fault=chunk, tally=self.tally)
+            events = decoder.decode(chunk) if chunk else decoder.flush()
+            opened = self._weigh(events, peek, decoder, response, at_end=not chunk)
+            if opened is not None:
+                return opened
+            if not chunk:
+                return Broken(fault=peek.close(self._now_ms()).fault, tally=self.tally)
+            if decoder.signs_of_life != signs_of_life:
+                signs_of_life = decoder.signs_of_life
+                peek.touch(self._now_ms())
+
+    def _weigh(
+        self,
+        events: list[StreamEvent],
+        peek: Peek,
+        decoder: StreamDecoder,
+        response: UpstreamResponse,
+        *,
+        at_end: bool,
+    ) -> OpenStream | Broken | None:
+        now_ms = self._now_ms()
+        for place, event in enumerate(events):
+            self.tally.add(event)
+            match peek.feed(event, now_ms):
+                case Commit():
+                    for later in events[place + 1 :]:
+                        self.tally.add(later)
+                    held = peek.held + events[place + 1 :]
+                    rejection = self._forbidden(held)
+                    if rejection is not None:
+                        return Broken(fault=rejection, tally=self.tally)
+                    return OpenStream(
+                        response=response, decoder=decoder, held=held, at_end=at_end
+                    )
+                case Reject(fault=fault):
+                    return Broken(fault=fault, tally=self.tally)
+                case _:
+                    pass
+        return None
+
+    def _forbidden(self, held: list[StreamEvent]) -> Fault | None:
+        """Judge the peeked text: the rest of a stream cannot be taken back once it is sent."""
+        gate = self._exchange.context.resolved.gate
+        if gate.apply_to is ApplyTo.BUFFERED or not gate.forbidden_substrings:
+            return None
+        rejection = judge(
+            msgspec.structs.replace(gate, require_terminal=False, min_content_length=0),
+            text="".join(event.text for event in held),
+            tool_call_count=1,
+            saw_terminal=True,
+        )
+        if rejection is None:
+            return None
+        return Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate")
+
+    async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
+        self._dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
+        body = await response.read_body(MAX_ERROR_BYTES)
+        fault = self._target.codec.decode_not_stream(
+            b"" if isinstance(body, Fault) else body, response.content_type, self._target.secret
+        )
+        return Broken(fault=fault)
+
+    def _new_peek(self) -> Peek:
+        gate = self._exchange.context.resolved.gate
+        return Peek(
+            self._exchange.runtime.policy.peek,
+            is_last=self._plan.is_last,
+            started_ms=self._now_ms(),
+            accept_empty=not gate.reject_empty or gate.apply_to is ApplyTo.BUFFERED,
+            choices=self._exchange.request.choices,
+        )
+
+    def _peek_bound_s(self, peek: Peek) -> float:
+        return peek.next_deadline_ms() / MS_PER_S
+
+    def _timed_out(self) -> Fault:
+        kind = self._dog.fired or FaultKind.STALL
+        if kind is FaultKind.PEEK and self._peek is not None:
+            # The timer may fire a fraction of a millisecond before the machine's own rounding.
+            verdict = self._peek.expire(max(self._now_ms(), self._peek.next_deadline_ms()))
+            if isinstance(verdict, Reject):
+                return verdict.fault
+        response = self._response
+        if response is not None and response.status != 200:  # noqa: PLR2004
+            # The status is known; only its body was slow.
+            return self._target.codec.decode_error(
+                response.status, response.headers, b"", self._clock.wall_ms(), self._target.secret
+            )
+        sent = Sent.SENT if response is not None else Sent.UNKNOWN
+        return Fault(kind=kind, sent=sent, message=f"gave up waiting: {kind.value}")
+
+    def _now_ms(self) -> int:
+        return round(self._clock.monotonic_s() * MS_PER_S)

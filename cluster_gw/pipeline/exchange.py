@@ -1,0 +1,78 @@
+"""What travels with one request: who asks, what for, how long, and what happened so far."""
+
+import msgspec
+
+from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.core.outcome.charge import TokenSource
+from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
+from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.ranking import Ranking
+from cluster_gw.pipeline.runtime import Runtime
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.surfaces.base import Surface
+from cluster_gw.units import ClientId
+
+
+class Hints(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client asked for in headers.
+
+    Attributes:
+        label: the client's own `x-request-id`, echoed; our id when absent or unusable.
+        timeout_s: the client's deadline from the head of the request, None when unset.
+        max_wait_ms: longest wait for capacity, None for the configured one.
+        detail: the client may and wants to see how its request was routed.
+    """
+
+    label: str
+    timeout_s: float | None = None
+    max_wait_ms: int | None = None
+    detail: bool = False
+    run_label: str | None = None
+    session_label: str | None = None
+
+
+class Spent(msgspec.Struct):
+    """Where the time before the answer went, seconds."""
+
+    redis_s: float = 0.0
+    upstream_s: float = 0.0
+    waiting_s: float = 0.0
+    first_byte_s: float | None = None
+
+
+class Exchange(msgspec.Struct, kw_only=True):
+    """One request from head to last byte; the only mutable thing the loop passes on.
+
+    Attributes:
+        id: UUIDv7, 32 hex characters; the root of its lease ids.
+        started_s: loop time of the request head.
+        deadline_s: loop time after which the client no longer waits; infinite when it set none.
+        rotation: a number that grows by one with each request of this worker.
+        records: failed attempts, and the successful one once it has ended.
+        skipped: targets and routes that were not called, and why.
+        client_gone: set by the disconnect watcher just before it cancels the task.
+    """
+
+    id: str
+    client: ClientId
+    request: ChatRequest
+    surface: Surface
+    hints: Hints
+    runtime: Runtime
+    context: RouteContext
+    ranking: Ranking
+    started_s: float
+    deadline_s: float
+    rotation: int = 0
+    records: list[AttemptRecord] = []
+    skipped: list[Skipped] = []
+    key_ordinals: KeyOrdinals = msgspec.field(default_factory=KeyOrdinals)
+    spent: Spent = msgspec.field(default_factory=Spent)
+    served_by: Target | None = None
+    tokens: int = 0
+    tokens_source: TokenSource = TokenSource.NONE
+    client_gone: bool = False
+
+    def key_ordinal(self, target: Target) -> int:
+        """Number of a key in this request, from 1, by first use."""
+        return self.key_ordinals.of(target.route.provider, target.key.id)

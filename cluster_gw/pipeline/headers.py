@@ -1,0 +1,108 @@
+"""The gateway's own response headers and body members; one record feeds both."""
+
+from typing import Any, Final
+
+from cluster_gw.core.outcome.trace import (
+    AttemptRecord,
+    attempts_json,
+    detail_header,
+    routed_via,
+    skipped_json,
+    trail_header,
+)
+from cluster_gw.core.routing.ranking import Ranked
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.units import MS_PER_S
+
+JSON_TYPE: Final = (b"content-type", b"application/json")
+STREAM_HEADERS: Final = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+CACHE_OFF: Final = (b"x-gw-cache", b"OFF")
+
+
+def identity_headers(label: str, request_id: str) -> list[tuple[bytes, bytes]]:
+    """The two ids every answer carries: the client's label and ours."""
+    return [(b"x-request-id", label.encode()), (b"x-gw-request-id", request_id.encode())]
+
+
+def answer_headers(
+    exchange: Exchange, target: Target, now_s: float, *, is_stream: bool
+) -> list[tuple[bytes, bytes]]:
+    """Headers of a good answer; the same buffered and streamed."""
+    headers = identity_headers(exchange.hints.label, exchange.id)
+    via = routed_via(target.route.provider, target.route.model)
+    headers += [
+        (b"x-routed-via", via.encode()),
+        (b"x-gw-strategy", exchange.ranking.strategy.encode()),
+        CACHE_OFF,
+        (b"server-timing", _server_timing(exchange, now_s)),
+    ]
+    headers += fallback_headers(exchange)
+    headers += STREAM_HEADERS if is_stream else (JSON_TYPE,)
+    return headers
+
+
+def fallback_headers(exchange: Exchange) -> list[tuple[bytes, bytes]]:
+    """Count and trail of failed attempts, on good and bad answers alike; empty without failures."""
+    failed = [record for record in exchange.records if record.code is not None]
+    if not failed:
+        return []
+    headers = [
+        (b"x-fallback-attempts", b"%d" % len(failed)),
+        (b"x-fallback-trail", trail_header(exchange.records).encode()),
+    ]
+    if exchange.hints.detail or exchange.runtime.fallback_detail:
+        headers.append((b"x-fallback-detail", detail_header(exchange.records).encode()))
+    return headers
+
+
+def detail_extensions(
+    exchange: Exchange, record: AttemptRecord, now_ms: int
+) -> dict[str, Any] | None:
+    """What `X-Gw-Detail: 1` adds to the body; None when it was not asked for."""
+    if not exchange.hints.detail:
+        return None
+    records = exchange.records
+    if record not in records:
+        records = [*records, record]
+    return {
+        "strategy": exchange.ranking.strategy,
+        "ranking": [
+            _ranked_json(place, ranked) for place, ranked in enumerate(exchange.ranking.ranked, 1)
+        ],
+        "skipped": skipped_json(exchange.skipped, now_ms),
+        "attempts": attempts_json(records),
+    }
+
+
+def _ranked_json(place: int, ranked: Ranked) -> dict[str, Any]:
+    return {
+        "rank": place,
+        "route": ranked.route.id,
+        "provider": ranked.route.provider,
+        "model": ranked.route.model,
+        "match_tier": ranked.candidate.match_tier,
+        "score": ranked.score,
+        "base": ranked.base,
+        "factors": ranked.factors,
+        "multipliers": ranked.multipliers,
+        "adjustments": ranked.adjustments,
+        "reasons": ranked.reasons,
+        "half_open": ranked.half_open,
+    }
+
+
+def _server_timing(exchange: Exchange, now_s: float) -> bytes:
+    """Milliseconds up to the answer: our own work, Redis, upstream."""
+    spent = exchange.spent
+    total_s = now_s - exchange.started_s
+    own_s = max(0.0, total_s - spent.redis_s - spent.upstream_s - spent.waiting_s)
+    return b"gw;dur=%.2f, redis;dur=%.2f, upstream;dur=%.2f" % (
+        own_s * MS_PER_S,
+        spent.redis_s * MS_PER_S,
+        spent.upstream_s * MS_PER_S,
+    )

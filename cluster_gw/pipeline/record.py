@@ -1,0 +1,97 @@
+"""One log line and a handful of counters per request, one line per failed attempt."""
+
+from typing import Any
+
+from cluster_gw.core.outcome.trace import AttemptRecord
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+from cluster_gw.units import MS_PER_S
+
+
+class Recorder:
+    """Writes what happened; reads an exchange and changes nothing."""
+
+    def __init__(self, registry: Registry, log: Log, clock: Clock) -> None:
+        self._registry = registry
+        self._log = log
+        self._clock = clock
+
+    def attempt_failed(self, exchange: Exchange, target: Target, record: AttemptRecord) -> None:
+        """Note a failed upstream call."""
+        code = record.code.value if record.code else record.outcome.value
+        self._registry.add(catalog.ATTEMPTS, target.route.provider, code)
+        self._log.hot(
+            events.ATTEMPT_FAILED,
+            {
+                "request_id": exchange.id,
+                "attempt": record.ordinal,
+                "provider": record.provider,
+                "model": record.model,
+                "key": target.key.id,
+                "outcome": record.outcome.value,
+                "class": record.failure_class,
+                "code": record.code,
+                "reason": record.reason,
+                "status": record.status,
+                "duration_ms": record.duration_ms,
+                "sent": record.sent,
+                "message": record.message or None,
+            },
+        )
+
+    def finished(self, exchange: Exchange, status: int, code: str | None) -> None:
+        """Note the end of a request.
+
+        Args:
+            exchange: the request.
+            status: what the client got; 499 when it left first.
+            code: the error code it got, in the status or inside the stream; None for an answer.
+        """
+        duration_s = self._clock.monotonic_s() - exchange.started_s
+        mode = "stream" if exchange.request.stream else "buffered"
+        spent, registry = exchange.spent, self._registry
+        registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
+        registry.observe(catalog.REQUEST_SECONDS, mode, value=duration_s)
+        if spent.first_byte_s is not None:
+            registry.observe(catalog.FIRST_BYTE_SECONDS, mode, value=spent.first_byte_s)
+            own_s = spent.first_byte_s - spent.upstream_s - spent.waiting_s
+            registry.observe(catalog.OVERHEAD_SECONDS, value=max(own_s, 0.0))
+        served = exchange.served_by
+        if served is not None and code is None:
+            registry.add(catalog.ATTEMPTS, served.route.provider, "success")
+            if len(exchange.records) > 1:
+                registry.add(catalog.FALLBACKS, exchange.ranking.combo)
+        if code is not None and served is None:
+            registry.add(catalog.EXHAUSTED, code)
+        self._log.hot(events.REQUEST_FINISHED, self._line(exchange, status, code, duration_s))
+
+    def _line(
+        self, exchange: Exchange, status: int, code: str | None, duration_s: float
+    ) -> dict[str, Any]:
+        spent, served = exchange.spent, exchange.served_by
+        return {
+            "request_id": exchange.id,
+            "client": exchange.client,
+            "combo": exchange.ranking.combo,
+            "strategy": exchange.ranking.strategy,
+            "status": status,
+            "code": code,
+            "stream": exchange.request.stream,
+            "route": served.route.id if served else None,
+            "key": served.key.id if served else None,
+            "attempts": len(exchange.records),
+            "duration_ms": _ms(duration_s),
+            "first_byte_ms": None if spent.first_byte_s is None else _ms(spent.first_byte_s),
+            "redis_ms": _ms(spent.redis_s),
+            "upstream_ms": _ms(spent.upstream_s),
+            "tokens": exchange.tokens,
+            "tokens_source": exchange.tokens_source,
+        }
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * MS_PER_S, 3)

@@ -1,0 +1,176 @@
+"""From commit to the last byte: upstream events to the client at the client's pace (room 9).
+
+After commit nothing is retried. A stream that breaks ends with the dialect's own in-band error and
+no end marker, and the break is what the attempt is booked as.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_gw.canonical.events import StreamEvent
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.core.outcome.tally import Tally
+from cluster_gw.pipeline.attempt import OpenStream
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.reply import Headers, Reply
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.watchdog import Watchdog
+
+KEEPALIVE_S: Final = 15.0
+REUSE_WITHIN_S: Final = 0.25  # the end of the body usually comes with the end marker
+
+
+class KeepAlive:
+    """Writes a comment line when the stream has been quiet for 15 s; one timer, re-armed lazily."""
+
+    def __init__(self, reply: Reply, comment: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        self._reply = reply
+        self._comment = comment
+        self._loop = loop
+        self._quiet_since_s = loop.time()
+        self._is_writing = False
+        self._task: asyncio.Task[None] | None = None
+        self._timer = loop.call_at(self._quiet_since_s + KEEPALIVE_S, self._look)
+
+    async def piece(self, body: bytes) -> None:
+        """Write a part of the stream; never beside a comment that is still being written."""
+        if self._task is not None:
+            await self._task
+        self._is_writing = True
+        await self._reply.piece(body)
+        self._is_writing = False
+        self._quiet_since_s = self._loop.time()
+
+    def stop(self) -> None:
+        """Write no more comments."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        due_s = self._quiet_since_s + KEEPALIVE_S
+        if self._loop.time() >= due_s and not self._is_writing:
+            self._task = self._loop.create_task(self._reply.piece(self._comment))
+            self._quiet_since_s = self._loop.time()
+            due_s = self._quiet_since_s + KEEPALIVE_S
+        self._timer = self._loop.call_at(max(due_s, self._loop.time() + 1), self._look)
+
+
+class Relay:
+    """Relays one committed stream.
+
+    Args:
+        exchange: the request.
+        target: where the stream comes from.
+        stream: the committed stream.
+        tally: counts that already include the held events.
+        dog: the attempt's watchdog.
+        extensions: members of our own for the frame that ends the answer, or None.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        target: Target,
+        stream: OpenStream,
+        tally: Tally,
+        *,
+        dog: Watchdog,
+        clock: Clock,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._surface = exchange.surface
+        self._include_usage = exchange.request.include_usage
+        self._deadline_s = exchange.deadline_s
+        self._timeouts = target.route.timeouts
+        self._stream = stream
+        self._tally = tally
+        self._dog = dog
+        self._clock = clock
+        self._extensions = extensions
+
+    async def run(self, reply: Reply, headers: Headers) -> Fault | None:
+        """Relay to the end; the caller ends the reply.
+
+        Returns:
+            None after a whole answer, else what broke it. A fault CLIENT_GONE means the client
+            stopped reading.
+        """
+        fault: Fault | None = None
+        keepalive = KeepAlive(reply, self._surface.encode_keepalive(), asyncio.get_running_loop())
+        self._bound()
+        try:
+            with self._dog:
+                fault = await self._pump(reply, keepalive, headers)
+        finally:
+            keepalive.stop()
+        if self._dog.fired is not None:
+            fault = Fault(
+                kind=self._dog.fired, message=f"gave up waiting: {self._dog.fired.value}"
+            )
+        return self._tally.verdict_at_end(fault)
+
+    async def close(self) -> None:
+        """Leave the connection: back to the pool if the body ends at once, else aborted."""
+        response = self._stream.response
+        try:
+            if self._tally.done and not self._stream.at_end:
+                self._dog.limit(self._clock.monotonic_s() + REUSE_WITHIN_S, FaultKind.STALL)
+                with self._dog:
+                    await response.read_chunk()
+        finally:
+            response.close()
+
+    def abort(self) -> None:
+        """Drop the upstream connection now."""
+        self._stream.response.close()
+
+    def _bound(self) -> None:
+        total_at_s = self._clock.monotonic_s() + self._timeouts.total_s
+        if self._deadline_s <= total_at_s:
+            self._dog.cap(self._deadline_s, FaultKind.DEADLINE)
+        else:
+            self._dog.cap(total_at_s, FaultKind.STALL)
+
+    async def _pump(self, reply: Reply, keepalive: KeepAlive, headers: Headers) -> Fault | None:
+        stream, tally = self._stream, self._tally
+        stall_s = self._timeouts.stall_s
+        self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.CLIENT_GONE)
+        await reply.begin(headers)
+        await keepalive.piece(self._encode(stream.held))
+        while not (tally.is_ended or stream.at_end):
+            self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.STALL)
+            chunk = await stream.response.read_chunk()
+            if isinstance(chunk, Fault):
+                return chunk
+            if chunk:
+                events = stream.decoder.decode(chunk)
+            else:
+                stream.at_end = True
+                events = stream.decoder.flush()
+            for event in events:
+                tally.add(event)
+            body = self._encode(events)
+            if body:
+                self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.CLIENT_GONE)
+                await keepalive.piece(body)
+        return None
+
+    def _encode(self, events: list[StreamEvent]) -> bytes:
+        """Give the client's bytes of some events; a fault gives none, the caller tells it."""
+        encode, include_usage = self._surface.encode_event, self._include_usage
+        if self._extensions is None:
+            return b"".join(
+                [encode(e, include_usage=include_usage) for e in events if e.fault is None]
+            )
+        return b"".join(
+            [
+                encode(
+                    e,
+                    include_usage=include_usage,
+                    extensions=self._extensions if e.finish_reason else None,
+                )
+                for e in events
+                if e.fault is None
+            ]
+        )

@@ -1,0 +1,47 @@
+"""The client's end of an exchange: an ASGI `send`, and whether anything has been sent on it."""
+
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class Reply:
+    """Sends one answer, whole or piece by piece.
+
+    Attributes:
+        status: what was sent, 0 while nothing was.
+        is_done: nothing more may be sent.
+    """
+
+    __slots__ = ("_send", "is_done", "status")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.is_done = False
+
+    async def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a complete answer; `content-length` is added here."""
+        self.status = status
+        self.is_done = True
+        length = (b"content-length", b"%d" % len(body))
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": [*headers, length]}
+        )
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def begin(self, headers: Headers) -> None:
+        """Send status 200 and the headers of a stream; from here on the status is history."""
+        self.status = 200
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def piece(self, body: bytes) -> None:
+        """Send a part of the stream; waits while the client's socket is full."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self, body: bytes = b"") -> None:
+        """Send the last part of the stream."""
+        self.is_done = True
+        await self._send({"type": "http.response.body", "body": body})

@@ -1,0 +1,37 @@
+"""What all requests of one configuration version share; replaced as a whole on reload."""
+
+import msgspec
+
+from cluster_gw.core.outcome.peek import PeekPolicy
+from cluster_gw.core.outcome.retry import AttemptPolicy
+from cluster_gw.core.routing.catalog import Catalog
+from cluster_gw.pipeline.targets import Targets
+
+
+class QueuePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long and how many requests may wait for capacity; off by default.
+
+    Attributes:
+        max_wait_ms: longest wait for an admission; 0 refuses at once.
+        max_depth: waiting requests per worker at most.
+    """
+
+    max_wait_ms: int = 0
+    max_depth: int = 1000
+
+
+class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of the failover loop."""
+
+    peek: PeekPolicy = PeekPolicy()
+    attempts: AttemptPolicy = AttemptPolicy()
+    queue: QueuePolicy = QueuePolicy()
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration version, ready to serve."""
+
+    catalog: Catalog
+    targets: Targets
+    policy: RoutingPolicy
+    fallback_detail: bool = False

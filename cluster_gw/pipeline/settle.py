@@ -1,0 +1,93 @@
+"""Settlement of every attempt, whatever its end: exactly one per lease (room 10).
+
+Settlements are queued and ride on the next write to Redis, off the response path; the queue repeats
+them until they are applied, which the lease id makes safe.
+"""
+
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import FailureClass, Fault, FaultKind
+from cluster_gw.core.outcome.charge import (
+    NOTHING_SENT,
+    Charge,
+    TokenSource,
+    charge_answer,
+    charge_failure,
+)
+from cluster_gw.core.outcome.classify import Verdict
+from cluster_gw.core.outcome.tally import Tally
+from cluster_gw.pipeline.attempt import Attempt, Broken
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.store.admission import Admissions, Lease, Settlement
+from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
+from cluster_gw.telemetry.registry import Registry
+
+CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
+
+
+class Accounts:
+    """Turns the end of an attempt into its one settlement."""
+
+    def __init__(self, admissions: Admissions, registry: Registry) -> None:
+        self._admissions = admissions
+        self._registry = registry
+
+    def release(self, lease: Lease) -> None:
+        """Give back an admission that was not used."""
+        self._settle(lease, NOTHING_SENT, "released")
+
+    def completed(self, exchange: Exchange, lease: Lease, completion: Completion) -> None:
+        """Charge a buffered answer."""
+        charge = charge_answer(
+            completion.usage, len(completion.text), exchange.context.demand
+        )
+        self._succeed(exchange, lease, charge)
+
+    def streamed(self, exchange: Exchange, lease: Lease, tally: Tally) -> None:
+        """Charge a whole stream."""
+        charge = charge_answer(tally.usage, tally.characters, exchange.context.demand)
+        self._succeed(exchange, lease, charge)
+
+    def failed(self, exchange: Exchange, lease: Lease, broken: Broken, verdict: Verdict) -> Charge:
+        """Charge an attempt that gave no answer, or a stream that broke after commit."""
+        demand = exchange.context.demand
+        if broken.completion is not None:
+            charge = charge_answer(broken.completion.usage, len(broken.completion.text), demand)
+        else:
+            watched = broken.tally if exchange.request.stream else None
+            charge = charge_failure(
+                broken.fault,
+                watched.usage if watched else None,
+                watched.characters if watched else None,
+                demand,
+            )
+        self._settle(lease, charge, verdict.failure_class.value)
+        return charge
+
+    def abandoned(self, exchange: Exchange, lease: Lease, attempt: Attempt | None) -> None:
+        """Charge an attempt whose client left: neutral for health, honest for tokens."""
+        if attempt is None or not attempt.dispatched:
+            self._settle(lease, NOTHING_SENT, FailureClass.CANCELLED.value)
+            return
+        characters = attempt.tally.characters if exchange.request.stream else None
+        charge = charge_failure(
+            CLIENT_GONE, attempt.tally.usage, characters, exchange.context.demand
+        )
+        exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
+        self._settle(lease, charge, FailureClass.CANCELLED.value)
+
+    def _succeed(self, exchange: Exchange, lease: Lease, charge: Charge) -> None:
+        exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
+        self._settle(lease, charge, "success")
+
+    def _settle(self, lease: Lease, charge: Charge, outcome: str) -> None:
+        provider = lease.target.provider
+        if charge.source is not TokenSource.NONE:
+            self._registry.add(TOKENS, provider, charge.source.value, value=charge.tokens)
+            drift = abs(lease.estimate_tokens - charge.tokens)
+            self._registry.add(SETTLE_DRIFT_TOKENS, provider, value=drift)
+        self._admissions.settle(
+            lease,
+            Settlement(
+                counts_request=charge.counts_request, tokens=charge.tokens, outcome=outcome
+            ),
+        )

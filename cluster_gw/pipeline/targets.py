@@ -1,0 +1,86 @@
+"""Everything one upstream call needs that does not change between requests, built per catalogue."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from cluster_gw.core.routing.catalog import Catalog, Key, Route
+from cluster_gw.core.routing.key_choice import order_keys
+from cluster_gw.core.routing.ranking import Ranking
+from cluster_gw.providers.base import Provider
+from cluster_gw.store.admission import TargetLimits
+from cluster_gw.units import KeyId, RouteId
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """A route with one of its keys, ready to be called.
+
+    Attributes:
+        secret: the credential, for redaction of what the upstream echoes; never logged.
+        headers: request headers, with the credential.
+    """
+
+    route: Route
+    key: Key
+    limits: TargetLimits
+    codec: Provider
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    secret: str | None
+
+    def __repr__(self) -> str:
+        """Name the target without its headers: a repr may reach a log."""
+        return f"Target({self.route.id}, {self.key.id})"
+
+
+Targets = Mapping[RouteId, Mapping[KeyId, Target]]
+
+
+def build_targets(
+    catalog: Catalog,
+    reveal: Callable[[KeyId], str | None],
+    codec_of: Callable[[Route], Provider],
+) -> Targets:
+    """Prepare every route with every key that may serve it.
+
+    Args:
+        catalog: the routes.
+        reveal: gives the secret of a key, None for a keyless provider.
+        codec_of: gives the upstream codec of a route.
+    """
+    return {
+        route.id: {
+            key.id: _build_target(route, key, reveal(key.id), codec_of(route))
+            for key in route.keys
+        }
+        for route in catalog.routes.values()
+    }
+
+
+def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -> Target:
+    return Target(
+        route=route,
+        key=key,
+        limits=TargetLimits(
+            provider=route.provider,
+            account=key.account,
+            key=key.id,
+            model=route.model,
+            day_reset=route.day_reset,
+            model_limits=route.limits,
+            key_limits=key.limits,
+        ),
+        codec=codec,
+        url=codec.url(key.base_url or route.base_url),
+        headers=codec.request_headers(secret),
+        secret=secret,
+    )
+
+
+def list_targets(ranking: Ranking, targets: Targets, rotation: int) -> list[Target]:
+    """Spell a ranking out: each route with its keys, keys rotated by `rotation`."""
+    return [
+        targets[ranked.route.id][key.id]
+        for ranked in ranking.ranked
+        for key in order_keys(ranked.route, rotation)
+    ]

@@ -1,0 +1,99 @@
+"""One timer for all phases of an attempt: cancels the task that works when a bound passes.
+
+A phase bound (headers, idle, stall) moves often, a cap (client deadline, total, time budget) seldom;
+the nearest of both counts. Moving a bound later costs an assignment: the timer looks when it fires
+whether the bound has moved, instead of being made anew for each chunk of a stream.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Final
+
+from cluster_gw.canonical.failure import FaultKind
+
+NEVER_S: Final = float("inf")
+
+
+class Watchdog:
+    """Guards awaits of the current task: `with dog: await …`, then ask `dog.fired`.
+
+    Args:
+        loop: the running loop; its clock is the clock of all bounds, in seconds.
+    """
+
+    __slots__ = (
+        "_cap_kind",
+        "_cap_s",
+        "_kind",
+        "_limit_s",
+        "_loop",
+        "_outer_cancels",
+        "_task",
+        "_timer",
+        "fired",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._limit_s = self._cap_s = NEVER_S
+        self._kind = self._cap_kind = FaultKind.DEADLINE
+        self._outer_cancels = 0
+        self.fired: FaultKind | None = None
+
+    def limit(self, at_s: float, kind: FaultKind) -> None:
+        """Set the bound of the present phase, replacing the last one."""
+        self._limit_s = at_s
+        self._kind = kind
+        if self._task is not None:
+            self._arm()
+
+    def cap(self, at_s: float, kind: FaultKind) -> None:
+        """Set the bound that holds whatever the phase."""
+        self._cap_s = at_s
+        self._cap_kind = kind
+        if self._task is not None:
+            self._arm()
+
+    def __enter__(self) -> "Watchdog":
+        self._task = asyncio.current_task()
+        self._outer_cancels = self._task.cancelling() if self._task else 0
+        self.fired = None
+        self._arm()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> bool:
+        task, self._task = self._task, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.fired is None or task is None:
+            return False
+        # Our own cancellation is taken back; one from elsewhere (client gone, shutdown) goes on.
+        return task.uncancel() <= self._outer_cancels and kind is asyncio.CancelledError
+
+    def _arm(self) -> None:
+        due_s = min(self._limit_s, self._cap_s)
+        if self._timer is not None:
+            if self._timer.when() <= due_s:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if due_s < NEVER_S:
+            self._timer = self._loop.call_at(due_s, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        due_s = min(self._limit_s, self._cap_s)
+        if self._loop.time() < due_s:
+            self._arm()
+            return
+        self.fired = self._cap_kind if self._cap_s <= self._limit_s else self._kind
+        if self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,86 @@
+"""What an upstream-facing codec does; one class per dialect implements it.
+
+Codecs translate and never decide: they produce events and faults, `core/outcome` judges them.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.request import ChatRequest, Dialect
+
+
+class StreamDecoder(Protocol):
+    """Turns the bytes of one stream into events; any split of the bytes gives the same events."""
+
+    @property
+    def signs_of_life(self) -> int:
+        """Comments and other lines that carry no event, counted since the start."""
+
+    def decode(self, chunk: bytes) -> list[StreamEvent]:
+        """Take the next bytes and give the events completed by them.
+
+        A malformed frame gives an event with a fault. After `done` or a fault nothing follows.
+        """
+
+    def flush(self) -> list[StreamEvent]:
+        """Take the clean end of the stream; a frame without its last blank line still counts.
+
+        A stream that neither was `done` nor finished a choice gives no terminal event here: the
+        caller sees none and knows that the answer was cut.
+        """
+
+
+class Provider(Protocol):
+    """The codec of one upstream dialect with the quirks of one platform.
+
+    `secret` arguments serve redaction only: whatever an upstream echoes back is struck out.
+    """
+
+    @property
+    def dialect(self) -> Dialect:
+        """The wire format this codec speaks; `encode_request` takes requests in it only."""
+
+    def url(self, base_url: str) -> str:
+        """The full URL of a generation call."""
+
+    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
+        """Headers of a call, lower case; no credential header without a secret."""
+
+    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+        """The upstream's body: the client's own members with only what must change changed."""
+
+    def stream_decoder(self, secret: str | None = None) -> StreamDecoder:
+        """A fresh decoder for one stream."""
+
+    def is_stream(self, content_type: str) -> bool:
+        """Whether a 200 with this content type (may be empty) is worth decoding as a stream."""
+
+    def decode_not_stream(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Fault:
+        """The fault of a 200 that answered a streaming request with something else."""
+
+    def decode_completion(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Completion | Fault:
+        """A buffered 200 as a completion, or the fault it is in truth."""
+
+    def decode_error(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        now_ms: int,
+        secret: str | None = None,
+    ) -> Fault:
+        """An answer with an error status as a fault.
+
+        Args:
+            status: 300..599.
+            headers: names in lower case.
+            body: decoded body, may be cut short or empty.
+            now_ms: ms since the epoch, for dates in `retry-after`.
+            secret: credential of the call.
+        """

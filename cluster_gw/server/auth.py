@@ -1,0 +1,111 @@
+"""Who is asking: any of the usual credential headers against the configured clients (room 1).
+
+Only SHA-256 digests of client keys are known here. A digest finds its client by its first bytes and
+is then compared in constant time; a wrong key and an unknown one take the same path.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Final
+
+import msgspec
+
+from cluster_gw.errors import ErrorBody
+from cluster_gw.units import ClientId, ComboId, RouteId
+
+CREDENTIAL_HEADERS: Final = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+PREFIX_BYTES: Final = 8
+EVERYTHING: Final = "*"
+ANONYMOUS: Final = ClientId("anonymous")
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """An app that may use the gateway.
+
+    Attributes:
+        key_digest: SHA-256 of its key; empty for the anonymous client of `auth.mode: none`.
+        scope: names it may ask for as `model`; None means everything.
+        detail: it may see how its requests were routed.
+    """
+
+    id: ClientId
+    key_digest: bytes = b""
+    scope: frozenset[str] | None = None
+    detail: bool = False
+
+    def may_use(self, combo: ComboId | RouteId) -> bool:
+        """Whether the client may ask for this combo or route."""
+        return self.scope is None or combo in self.scope
+
+
+class Clients:
+    """All clients of one configuration version.
+
+    Args:
+        clients: the configured clients.
+        is_open: no credential is asked for; refused elsewhere on a host that others can reach.
+    """
+
+    def __init__(self, clients: Iterable[Client], *, is_open: bool) -> None:
+        self._by_prefix: dict[bytes, list[Client]] = {}
+        for client in clients:
+            self._by_prefix.setdefault(client.key_digest[:PREFIX_BYTES], []).append(client)
+        self._anonymous = Client(id=ANONYMOUS, detail=True) if is_open else None
+
+    def identify(self, headers: Mapping[bytes, bytes]) -> Client | ErrorBody:
+        """Tell which client sent these headers (names in lower case), or why none is known."""
+        credential = find_credential(headers)
+        if credential is not None:
+            client = self._find(credential)
+            if client is not None:
+                return client
+        if self._anonymous is not None:
+            return self._anonymous
+        return missing_credential() if credential is None else wrong_credential()
+
+    def _find(self, credential: bytes) -> Client | None:
+        digest = sha256(credential).digest()
+        found = None
+        for client in self._by_prefix.get(digest[:PREFIX_BYTES], ()):
+            if compare_digest(client.key_digest, digest):
+                found = client
+        return found
+
+
+def find_credential(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """The first credential among the known headers, without its scheme; None when there is none."""
+    for name in CREDENTIAL_HEADERS:
+        value = headers.get(name)
+        if value is None:
+            continue
+        if name == b"authorization":
+            scheme, _, rest = value.partition(b" ")
+            if scheme.lower() != b"bearer":
+                continue
+            value = rest
+        value = value.strip()
+        if value:
+            return value
+    return None
+
+
+def missing_credential() -> ErrorBody:
+    """The error of a request without a credential."""
+    return ErrorBody(
+        status=401,
+        type="authentication_error",
+        code="missing_api_key",
+        message="No API key was given. Send it as 'Authorization: Bearer KEY', 'x-api-key', "
+        "'x-goog-api-key' or 'api-key'.",
+    )
+
+
+def wrong_credential() -> ErrorBody:
+    """The error of an unknown credential."""
+    return ErrorBody(
+        status=401,
+        type="authentication_error",
+        code="invalid_api_key",
+        message="Invalid API key.",
+    )

@@ -1,0 +1,82 @@
+"""What a client may ask for in headers; a value that cannot be used is a 400 that names it."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from cluster_gw.errors import ErrorBody
+from cluster_gw.pipeline.exchange import Hints
+from cluster_gw.units import MS_PER_S
+
+LABEL: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+DURATION: Final = re.compile(rb"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s)?")
+RUN_HEADERS: Final = (b"x-gw-run-id", b"x-kram-run-id")
+SESSION_HEADERS: Final = (
+    b"x-gw-session-id",
+    b"x-session-id",
+    b"x-claude-code-session-id",
+    b"x-codex-session-id",
+    b"session-id",
+)
+
+
+def echo_label(headers: Mapping[bytes, bytes], request_id: str) -> str:
+    """The client's `x-request-id` if it is short and harmless, else our own id."""
+    label = headers.get(b"x-request-id", b"")
+    return label.decode() if LABEL.fullmatch(label) else request_id
+
+
+def decode_hints(
+    headers: Mapping[bytes, bytes], label: str, *, may_see_detail: bool
+) -> Hints | ErrorBody:
+    """Read the hints of one request.
+
+    Args:
+        headers: names in lower case.
+        label: what `echo_label` gave.
+        may_see_detail: the client is configured with `detail: true`.
+    """
+    timeout_s = _duration_s(headers.get(b"x-gw-timeout"))
+    if timeout_s is not None and timeout_s <= 0:
+        return bad_duration("X-Gw-Timeout")
+    wait_s = _duration_s(headers.get(b"x-gw-max-wait"))
+    if wait_s is not None and wait_s < 0:
+        return bad_duration("X-Gw-Max-Wait")
+    return Hints(
+        label=label,
+        timeout_s=timeout_s,
+        max_wait_ms=None if wait_s is None else round(wait_s * MS_PER_S),
+        detail=may_see_detail and headers.get(b"x-gw-detail") == b"1",
+        run_label=_first(headers, RUN_HEADERS),
+        session_label=_first(headers, SESSION_HEADERS),
+    )
+
+
+def bad_duration(header: str) -> ErrorBody:
+    """The error of a duration that cannot be read."""
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_header",
+        param=header,
+        message=f"{header} must be a duration such as '30', '30s' or '1500ms', above 0.",
+    )
+
+
+def _duration_s(value: bytes | None) -> float | None:
+    """Seconds of a header value; -1 when it cannot be read, None when it is absent."""
+    if value is None:
+        return None
+    match = DURATION.fullmatch(value.strip())
+    if match is None:
+        return -1.0
+    number = float(match[1])
+    return number / MS_PER_S if match[2] == b"ms" else number
+
+
+def _first(headers: Mapping[bytes, bytes], names: tuple[bytes, ...]) -> str | None:
+    for name in names:
+        value = headers.get(name)
+        if value:
+            return value.decode("latin-1")
+    return None

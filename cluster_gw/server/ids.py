@@ -1,0 +1,21 @@
+"""Ids we mint: UUIDv7 (RFC 9562), so that ids sort by time and never repeat across workers."""
+
+from collections.abc import Callable
+from typing import Final
+
+RANDOM_BYTES: Final = 10
+VERSION_7: Final = 0x7000
+VARIANT: Final = 0x8000_0000_0000_0000
+
+
+def new_id(now_ms: int, random: Callable[[int], bytes]) -> str:
+    """Mint an id: 32 hex characters.
+
+    Args:
+        now_ms: ms since the epoch.
+        random: gives that many random bytes.
+    """
+    noise = int.from_bytes(random(RANDOM_BYTES), "big")
+    high = (now_ms & 0xFFFF_FFFF_FFFF) << 16 | VERSION_7 | (noise >> 64 & 0x0FFF)
+    low = VARIANT | (noise & 0x3FFF_FFFF_FFFF_FFFF)
+    return f"{high:016x}{low:016x}"

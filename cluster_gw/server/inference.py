@@ -1,0 +1,251 @@
+"""The endpoint of a generation surface: from the socket to the loop and back (rooms 1 to 5).
+
+Raw ASGI: no request object, no middleware. One task beside uvicorn's own watches for the client to
+leave and cancels the request in whatever phase it is.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
+
+import msgspec
+
+from cluster_gw.core.routing.catalog import Resolved
+from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
+from cluster_gw.pipeline.admit import redis_lost
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange, Hints
+from cluster_gw.pipeline.failover import Failover, Shell
+from cluster_gw.pipeline.headers import CACHE_OFF, fallback_headers
+from cluster_gw.pipeline.plan import make_ranking, needs_cursor
+from cluster_gw.pipeline.reply import Reply, Send
+from cluster_gw.server.answers import (
+    draining_error,
+    internal_error,
+    model_not_allowed,
+    model_not_found,
+    send_error,
+)
+from cluster_gw.server.auth import Client
+from cluster_gw.server.body import LEFT, ClientLeft, Receive, drain_body, read_body
+from cluster_gw.server.hints import decode_hints, echo_label
+from cluster_gw.server.serving import Current, Serving
+from cluster_gw.store.cursor import Cursors
+from cluster_gw.surfaces.base import Surface
+from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+
+CLIENT_CLOSED = 499
+
+
+class Deps(msgspec.Struct, frozen=True, kw_only=True):
+    """What every inference endpoint of a worker works with."""
+
+    current: Current
+    shell: Shell
+    cursors: Cursors
+    registry: Registry
+    log: Log
+    clock: Clock
+    mint_id: Callable[[], str]
+
+
+class Arrival(msgspec.Struct, kw_only=True):
+    """A request that has been accepted on the socket but is not an exchange yet."""
+
+    id: str
+    label: str
+    headers: Mapping[bytes, bytes]
+    serving: Serving
+    started_s: float
+    reply: Reply
+    receive: Receive
+
+
+class Inference:
+    """Serves one surface."""
+
+    def __init__(self, surface: Surface, deps: Deps) -> None:
+        self._surface = surface
+        self._deps = deps
+
+    async def __call__(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> None:
+        """Serve one request (ASGI)."""
+        deps = self._deps
+        current = deps.current
+        headers = dict(scope["headers"])
+        request_id = deps.mint_id()
+        arrival = Arrival(
+            id=request_id,
+            label=echo_label(headers, request_id),
+            headers=headers,
+            serving=current.serving,
+            started_s=deps.clock.monotonic_s(),
+            reply=Reply(send),
+            receive=receive,
+        )
+        current.in_flight += 1
+        try:
+            await self._serve(arrival)
+        except Exception as exc:  # noqa: BLE001 - the outermost layer: a bug must still be answered
+            deps.log.event(
+                events.REQUEST_CRASHED, request_id=request_id, exception=type(exc).__name__
+            )
+            await self._refuse(arrival, internal_error())
+        finally:
+            current.in_flight -= 1
+
+    async def _serve(self, arrival: Arrival) -> None:
+        accepted = await self._accept(arrival)
+        if isinstance(accepted, ErrorBody):
+            self._deps.registry.add(catalog.CLIENT_FAULTS, accepted.code)
+            await self._refuse(arrival, accepted)
+        elif not isinstance(accepted, ClientLeft):
+            await self._run(accepted, arrival)
+
+    async def _accept(self, arrival: Arrival) -> Exchange | ErrorBody | ClientLeft:
+        """Authenticate, read, decode and rank; nothing is reserved before all of it is well."""
+        if self._deps.current.is_draining:
+            return draining_error()
+        client = arrival.serving.clients.identify(arrival.headers)
+        if isinstance(client, ErrorBody):
+            await drain_body(arrival.receive)
+            return client
+        hints = decode_hints(arrival.headers, arrival.label, may_see_detail=client.detail)
+        if isinstance(hints, ErrorBody):
+            await drain_body(arrival.receive)
+            return hints
+        body = await read_body(arrival.receive, arrival.headers, arrival.serving.max_body_bytes)
+        if not isinstance(body, bytes):
+            return body
+        return await self._decode(arrival, client, hints, body)
+
+    async def _decode(
+        self, arrival: Arrival, client: Client, hints: Hints, body: bytes
+    ) -> Exchange | ErrorBody:
+        request = self._surface.decode_request(body)
+        if isinstance(request, ErrorBody):
+            return request
+        runtime = arrival.serving.runtime
+        resolved = runtime.catalog.resolve(request.model)
+        if resolved is None:
+            return model_not_found(request.model)
+        if not client.may_use(resolved.combo):
+            return model_not_allowed(request.model)
+        context = build_context(
+            request,
+            resolved,
+            client.id,
+            run_label=hints.run_label,
+            session_label=hints.session_label,
+        )
+        deadline_s = math.inf if hints.timeout_s is None else arrival.started_s + hints.timeout_s
+        inputs = await self._read_inputs(context, resolved)
+        if isinstance(inputs, ErrorBody):
+            return inputs
+        self._deps.current.rotation += 1
+        return Exchange(
+            id=arrival.id,
+            client=client.id,
+            request=request,
+            surface=self._surface,
+            hints=hints,
+            runtime=runtime,
+            context=context,
+            ranking=make_ranking(context, inputs),
+            started_s=arrival.started_s,
+            deadline_s=deadline_s,
+            rotation=self._deps.current.rotation,
+        )
+
+    async def _read_inputs(
+        self, context: RouteContext, resolved: Resolved
+    ) -> StrategyInputs | ErrorBody:
+        if not needs_cursor(context):
+            return StrategyInputs()
+        try:
+            return StrategyInputs(cursor=await self._deps.cursors.next(resolved.combo))
+        except StoreLostError:
+            return redis_lost().body
+
+    async def _run(self, exchange: Exchange, arrival: Arrival) -> None:
+        task = asyncio.current_task()
+        watcher = asyncio.create_task(_watch(arrival.receive, exchange, task))
+        status, code = 0, None
+        try:
+            code = await self._answer(exchange, arrival.reply)
+            status = arrival.reply.status
+        except asyncio.CancelledError:
+            status, code = CLIENT_CLOSED, "client_gone"
+            if not exchange.client_gone:
+                await self._end_early(exchange, arrival)
+                raise
+            if task is not None:
+                task.uncancel()
+        finally:
+            watcher.cancel()
+            if exchange.client_gone:
+                status, code = CLIENT_CLOSED, "client_gone"
+                phase = "stream" if arrival.reply.status else "waiting"
+                self._deps.registry.add(catalog.CLIENT_GONE, phase)
+            self._deps.shell.recorder.finished(exchange, status or arrival.reply.status, code)
+
+    async def _answer(self, exchange: Exchange, reply: Reply) -> str | None:
+        """Run the loop; the code of the error the client got, None for an answer."""
+        try:
+            return await Failover(self._deps.shell, exchange, reply).serve()
+        except GatewayError as error:
+            await send_error(
+                reply,
+                self._surface,
+                error.body,
+                label=exchange.hints.label,
+                request_id=exchange.id,
+                extra=[
+                    (b"x-gw-strategy", exchange.ranking.strategy.encode()),
+                    CACHE_OFF,
+                    *fallback_headers(exchange),
+                ],
+            )
+            return error.body.code
+
+    async def _end_early(self, exchange: Exchange, arrival: Arrival) -> None:
+        """The worker stops before the answer is complete: say so in the status or in the stream."""
+        reply = arrival.reply
+        if reply.is_done:
+            return
+        if reply.status:
+            event = self._surface.encode_stream_error(draining_error(), exchange.id)
+            await reply.end(event)
+        else:
+            await self._refuse(arrival, draining_error())
+
+    async def _refuse(self, arrival: Arrival, error: ErrorBody) -> None:
+        reply = arrival.reply
+        if reply.is_done:
+            return
+        if reply.status:
+            await reply.end(self._surface.encode_stream_error(error, arrival.id))
+            return
+        await send_error(
+            reply, self._surface, error, label=arrival.label, request_id=arrival.id
+        )
+
+
+async def _watch(
+    receive: Receive, exchange: Exchange, task: asyncio.Task[Any] | None
+) -> None:
+    """Wait for the client to leave, then cancel the request wherever it is."""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            exchange.client_gone = True
+            if task is not None:
+                task.cancel()
+            return

@@ -1,0 +1,134 @@
+"""The HTTP/1.1 protocol of the data port: uvicorn's, with a bound on the head and our error shape.
+
+The parser underneath has no limit on headers (a head of 2 MB was accepted), and its own answer to
+malformed HTTP is plain text that no SDK can read.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.units import BYTES_PER_KB
+
+HEAD_WITHIN_S: Final = 30.0  # a client that opens a connection and sends no request is let go
+
+
+class BoundedHead(HttpToolsProtocol):
+    """Answers 431 above `max_head_bytes` and 400 to what is not HTTP, both as JSON.
+
+    `uvicorn.Config` builds protocols itself, so the bound is bound by `with_head_limit`.
+    """
+
+    max_head_bytes = 32 * BYTES_PER_KB
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._in_head = True
+        self._head_bytes = 0
+        self._is_oversized = False
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the wait for the first head."""
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(HEAD_WITHIN_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the wait for the head."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; bytes of a head that is not complete yet count against the bound."""
+        super().data_received(data)
+        if self._in_head and self.parser is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > self.max_head_bytes and not self.transport.is_closing():
+                self._is_oversized = True
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """A new head begins."""
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header that arrived together with the rest of its head."""
+        self._head_bytes += len(name) + len(value) + 4
+        if self._head_bytes > self.max_head_bytes:
+            self._is_oversized = True
+            raise ValueError("head above its bound")  # the parser turns it into a 400
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete; what follows is body."""
+        self._in_head = False
+        self._head_bytes = 0
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text is not ours
+        """Answer a head that cannot be served and close."""
+        if self.transport.is_closing():
+            return
+        error = oversized_head(self.max_head_bytes) if self._is_oversized else malformed_http()
+        body = ChatCompletions().encode_error(error, "")
+        self.transport.write(
+            b"".join(
+                (
+                    STATUS_LINE[error.status],
+                    b"content-type: application/json\r\n",
+                    b"content-length: %d\r\n" % len(body),
+                    b"connection: close\r\n\r\n",
+                    body,
+                )
+            )
+        )
+        self.transport.close()
+
+    def _give_up(self) -> None:
+        if self._in_head and not self.transport.is_closing():
+            self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+def with_head_limit(max_head_bytes: int) -> type[BoundedHead]:
+    """Give the protocol class for one bound, in bytes."""
+    return type("BoundedHead", (BoundedHead,), {"max_head_bytes": max_head_bytes})
+
+
+def oversized_head(max_head_bytes: int) -> ErrorBody:
+    """The error of a head above the bound."""
+    return ErrorBody(
+        status=431,
+        type="invalid_request_error",
+        code="headers_too_large",
+        message=f"The request line and headers exceed {max_head_bytes} bytes; send fewer or shorter "
+        "headers.",
+    )
+
+
+def malformed_http() -> ErrorBody:
+    """The error of bytes that are not HTTP/1.1."""
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="malformed_http",
+        message="The request is not valid HTTP/1.1.",
+    )

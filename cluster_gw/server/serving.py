@@ -1,0 +1,44 @@
+"""What the endpoints of one worker serve with: the configuration in force and the loop's shell.
+
+A reload builds a new `Serving` and swaps it in with one assignment; requests under way keep the one
+they started with.
+"""
+
+import msgspec
+
+from cluster_gw.pipeline.runtime import Runtime
+from cluster_gw.server.auth import Clients
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration version as the endpoints see it."""
+
+    runtime: Runtime
+    clients: Clients
+    max_body_bytes: int
+
+
+class Current:
+    """Holds the configuration in force and the state of this worker.
+
+    Attributes:
+        serving: replaced as a whole.
+        is_started: the worker accepts requests.
+        is_draining: no new requests; open ones finish.
+        in_flight: requests being served now.
+        rotation: grows by one with each request.
+    """
+
+    def __init__(self, serving: Serving) -> None:
+        self.serving = serving
+        self.is_started = False
+        self.is_draining = False
+        self.in_flight = 0
+        self.rotation = 0
+
+    @property
+    def status(self) -> str:
+        """`starting`, `ready` or `draining`; `degraded` is added by who knows Redis."""
+        if self.is_draining:
+            return "draining"
+        return "ready" if self.is_started else "starting"

@@ -1,0 +1,84 @@
+"""Ranges of fields that belong to lower floors, and what patterns mean in words.
+
+Lower floors hold plain values; a configuration is the only way a wrong one could get in.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.peek import PeekPolicy
+from cluster_gw.core.outcome.retry import AttemptPolicy
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Inclusive bounds of a number; `above` excludes the lower one."""
+
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    below: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` lies in the range."""
+        if self.low is not None and (value < self.low or (self.above and value == self.low)):
+            return False
+        return self.high is None or value < self.high or (value == self.high and not self.below)
+
+    def words(self) -> str:
+        """Describe the range for a fault: ` from 1 to 65535`, ` above 0`, or nothing."""
+        match (self.low, self.high):
+            case (None, None):
+                return ""
+            case (low, None):
+                return f" {'above' if self.above else 'of at least'} {low:g}"
+            case (None, high):
+                return f" {'below' if self.below else 'of at most'} {high:g}"
+            case (low, high):
+                start = f"above {low:.12g} and" if self.above else f"from {low:.12g}"
+                end = (
+                    f"below {high:.12g}"
+                    if self.below
+                    else f"{'at most' if self.above else 'to'} {high:.12g}"
+                )
+                return f" {start} {end}"
+
+
+COUNT: Final = Range(0, 10**12)
+MS: Final = Range(1, 86_400_000)
+
+BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
+    {
+        Limits: dict.fromkeys(("rpm", "rpd", "tpm", "tpd", "concurrency"), COUNT),
+        AttemptPolicy: {
+            "max": Range(1, 1000),
+            "time_budget_ms": Range(0, 86_400_000),
+            "max_consecutive_fails": Range(0, 1000),
+        },
+        PeekPolicy: {
+            "idle_ms": MS,
+            "last_idle_ms": MS,
+            "max_total_ms": MS,
+            "max_blank": Range(0, 1_000_000),
+            "max_bytes": Range(1024, 1024**3),
+        },
+    }
+)
+
+TOKEN_FIELDS: Final = frozenset({"tpm", "tpd", "monthly_tokens", "context_window"})
+
+PATTERN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        r"^[a-z0-9][a-z0-9_-]{0,63}$": (
+            "must be 1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit"
+        ),
+        r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$": (
+            "must be 1 to 128 of letters, digits and . _ : @ / -, starting with a letter or digit"
+        ),
+        r"^[A-Za-z0-9_-]{1,32}$": "must be 1 to 32 of letters, digits, _ and -",
+        r"^[0-9a-fA-F]{64}$": "must be 64 hexadecimal digits, the SHA-256 of the client's key",
+    }
+)

@@ -1,0 +1,124 @@
+"""The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
+
+import msgspec
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
+from cluster_gw.settings.bundled import ProviderFacts, provider_facts
+from cluster_gw.settings.pool import (
+    ComboSettings,
+    KeySettings,
+    MemberSettings,
+    ModelSettings,
+    Settings,
+)
+from cluster_gw.settings.references import KEYLESS_SUFFIX, route_of
+from cluster_gw.settings.secret import Secret
+from cluster_gw.units import ComboId, KeyId, RouteId
+
+
+def build_catalog(settings: Settings, version: int) -> Catalog:
+    """Build what can be routed to, in declaration order.
+
+    Args:
+        settings: a checked configuration; its references resolve.
+        version: the configuration version the catalog belongs to.
+    """
+    facts = {name: provider_facts(p) for name, p in settings.providers.items()}
+    keys = {name: _keys_of(name, facts[name], settings) for name in facts}
+    routes = {}
+    for model in settings.models:
+        route = _route(model, facts[model.provider], keys[model.provider])
+        routes[route.id] = route
+    return Catalog(
+        version=version,
+        routes=routes,
+        combos={ComboId(c.id): _combo(c, list(routes)) for c in settings.combos},
+        default_combo=ComboId(settings.default_combo),
+        unknown_model_is_default=settings.unknown_model == "default",
+    )
+
+
+def secrets(settings: Settings) -> dict[KeyId, Secret]:
+    """Give the credential of every key; keyless entries have none."""
+    return {KeyId(key.id): key.secret for key in settings.keys}
+
+
+def _keys_of(name: str, facts: ProviderFacts, settings: Settings) -> tuple[Key, ...]:
+    declared = tuple(_key(key, facts) for key in settings.keys if key.provider == name)
+    if not facts.keyless:
+        return declared
+    own = KeyId(f"{name}{KEYLESS_SUFFIX}")
+    return (*declared, Key(id=own, provider=name, account=own, limits=facts.limits))
+
+
+def _key(key: KeySettings, facts: ProviderFacts) -> Key:
+    return Key(
+        id=KeyId(key.id),
+        provider=key.provider,
+        account=key.account or key.id,
+        models=None if key.models is None else frozenset(key.models),
+        limits=_overlay(facts.limits, key.limits),
+        base_url=None if key.base_url is None else key.base_url.rstrip("/"),
+    )
+
+
+def _overlay(base: Limits, own: Limits) -> Limits:
+    """Let a key's own bounds win over its provider's, bound by bound."""
+    given = {name: v for name, v in msgspec.structs.asdict(own).items() if v is not None}
+    return msgspec.structs.replace(base, **given)
+
+
+def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) -> Route:
+    return Route(
+        id=RouteId(f"{model.provider}/{model.model}"),
+        provider=model.provider,
+        model=model.model,
+        name=model.name or model.model,
+        dialect=facts.dialect,
+        base_url=facts.base_url,
+        keyless=facts.keyless,
+        limits=model.limits,
+        day_reset=facts.day_reset,
+        timeouts=facts.timeouts,
+        quirks=facts.quirks,
+        context_window=model.context_window,
+        tools=model.tools,
+        vision=model.vision,
+        weight=model.weight,
+        keys=tuple(key for key in keys if key.models is None or model.model in key.models),
+    )
+
+
+def _combo(combo: ComboSettings, routes: list[RouteId]) -> Combo:
+    members: tuple[Member, ...]
+    if isinstance(combo.members, str):
+        members = tuple(Member(route=route) for route in routes)
+    else:
+        members = tuple(_member(member, routes) for member in combo.members)
+    return Combo(
+        id=ComboId(combo.id),
+        family=combo.family,
+        strategy=combo.strategy,
+        members=members,
+        gate=_gate(combo),
+    )
+
+
+def _member(member: str | MemberSettings, routes: list[RouteId]) -> Member:
+    name, enabled = (member, True) if isinstance(member, str) else (member.route, member.enabled)
+    return Member(route=RouteId(route_of(name, routes) or name), enabled=enabled)
+
+
+def _gate(combo: ComboSettings) -> GatePolicy:
+    """Give the gate of a combo; empty answers are refused by default in the bandit family."""
+    own = combo.response
+    by_default = combo.family == "bandit"
+    return GatePolicy(
+        reject_empty=by_default if own.reject_empty is None else own.reject_empty,
+        require_terminal=own.require_terminal,
+        min_content_length=own.min_content_length,
+        forbidden_substrings=own.forbidden_substrings,
+        apply_to=own.apply_to,
+    )

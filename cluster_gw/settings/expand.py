@@ -1,0 +1,109 @@
+"""`${VAR}` in any text, `env:NAME` and `file:/path` for secrets: the only doors to the outside."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cluster_gw.settings.faults import Expanded, Faults, at_index, at_name
+from cluster_gw.settings.secret import Secret
+
+MAX_SECRET_BYTES: Final = 65_536
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
+_VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+class Unset:
+    """Stands where a value could not be had; its fault is already noted."""
+
+
+UNSET: Final = Unset()
+
+
+class Expander:
+    """Resolves references against one environment and remembers the files it read.
+
+    Args:
+        environ: the environment.
+        faults: what cannot be resolved is added here, without any value.
+    """
+
+    def __init__(self, environ: Mapping[str, str], faults: Faults) -> None:
+        self._environ = environ
+        self._faults = faults
+        self.files: list[Path] = []
+
+    def expand(self, value: Any, path: str) -> Any:
+        """Give `value` with every reference in its texts replaced; `$${` stands for `${`."""
+        if isinstance(value, dict):
+            return {name: self.expand(item, at_name(path, name)) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.expand(item, at_index(path, i)) for i, item in enumerate(value)]
+        if isinstance(value, str) and "${" in value:
+            return self._text(value, path)
+        return value
+
+    def secret(self, value: str, path: str) -> Secret | Unset:
+        """Give the secret that `env:NAME`, `file:/path` or the text itself stands for."""
+        if value.startswith("env:"):
+            text = self._variable(value.removeprefix("env:"), path)
+        elif value.startswith("file:"):
+            text = self._file(Path(value.removeprefix("file:")), path)
+        else:
+            text = value
+        if text is None:
+            return UNSET
+        if not text:
+            self._faults.add(path, "the secret is empty")
+            return UNSET
+        if not text.isprintable() or not text.isascii():
+            self._faults.add(path, "the secret holds characters that no credential has")
+            return UNSET
+        return Secret(text)
+
+    def _text(self, text: str, path: str) -> Expanded | Unset:
+        parts: list[str] = []
+        end = 0
+        for match in _REFERENCE.finditer(text):
+            parts.append(text[end : match.start()])
+            end = match.end()
+            part = "${" if match[0] == "$${" else self._reference(match[1], path)
+            if part is None:
+                return UNSET
+            parts.append(part)
+        return Expanded("".join([*parts, text[end:]]))
+
+    def _reference(self, inside: str | None, path: str) -> str | None:
+        match = _VARIABLE.fullmatch(inside or "")
+        if match is None:
+            self._faults.add(path, "a reference must read ${NAME} or ${NAME:-default}")
+            return None
+        if match[2] is not None:
+            return self._environ.get(match[1]) or match[2]
+        return self._variable(match[1], path)
+
+    def _variable(self, name: str, path: str) -> str | None:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            self._faults.add(path, "env: must name an environment variable")
+            return None
+        value = self._environ.get(name)
+        if value is None:
+            self._faults.add(path, f"environment variable {name} is not set")
+        return value
+
+    def _file(self, file: Path, path: str) -> str | None:
+        if not file.is_absolute():
+            self._faults.add(path, "file: must name an absolute path")
+            return None
+        try:
+            with file.open("rb") as stream:
+                data = stream.read(MAX_SECRET_BYTES + 1)
+            text = data.decode().rstrip("\r\n")
+        except (OSError, UnicodeDecodeError):
+            self._faults.add(path, f"file {file} cannot be read as text")
+            return None
+        if len(data) > MAX_SECRET_BYTES:
+            self._faults.add(path, f"file {file} is larger than {MAX_SECRET_BYTES} bytes")
+            return None
+        self.files.append(file)
+        return text

@@ -1,0 +1,105 @@
+"""From a path and an environment to `Settings`, or every fault at once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.settings.bundled import default_models
+from cluster_gw.settings.checking import Checker
+from cluster_gw.settings.document import MAX_BYTES, read_document
+from cluster_gw.settings.environment import apply_environment, read_weights
+from cluster_gw.settings.expand import Expander
+from cluster_gw.settings.faults import Faults
+from cluster_gw.settings.pool import ModelSettings, Settings
+from cluster_gw.settings.references import check_pool
+from cluster_gw.settings.rules import Runnable, check_gateway
+from cluster_gw.settings.written import Document
+
+DEFAULT_PATH: Final = "cluster-gw.yaml"
+PATH_VARIABLE: Final = "GW_CONFIG"
+THIS_VERSION: Final = Runnable()
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """A usable configuration.
+
+    Attributes:
+        settings: what it says.
+        warnings: one line per thing an operator should see.
+        files: every file it was read from, secrets included: what a watch has to look at.
+    """
+
+    settings: Settings
+    warnings: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+
+
+def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
+    """Tell which file to read: the option, else `GW_CONFIG`, else `./cluster-gw.yaml`."""
+    return Path(option or environ.get(PATH_VARIABLE) or DEFAULT_PATH)
+
+
+def load(path: Path | str, environ: Mapping[str, str], runnable: Runnable = THIS_VERSION) -> Loaded:
+    """Read, check and resolve the configuration at `path`.
+
+    Args:
+        path: a YAML or JSON file.
+        environ: where references and overrides are looked up.
+        runnable: what this version can do; anything else is refused.
+
+    Raises:
+        ConfigInvalidError: it cannot be used; the exception holds every fault, none with a secret.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise ConfigInvalidError([f"configuration: file {path} {reason}"]) from None
+    loaded = load_bytes(data, environ, runnable)
+    return msgspec.structs.replace(loaded, files=(path, *loaded.files))
+
+
+def load_bytes(
+    data: bytes, environ: Mapping[str, str], runnable: Runnable = THIS_VERSION
+) -> Loaded:
+    """Check and resolve the text of a configuration; see `load`."""
+    faults = Faults()
+    document = read_document(data, faults)
+    if faults.lines:
+        raise ConfigInvalidError(faults.lines)
+    expander = Expander(environ, faults)
+    plain: dict[str, Any] = expander.expand(document, "")
+    root = inspect.type_info(Settings)
+    if not isinstance(root, inspect.StructType):
+        raise TypeError("Settings is a struct")
+    apply_environment(plain, environ, root, faults, expander.secret)
+    checker = Checker(faults, expander.secret)
+    settings = msgspec.convert(checker.check(plain, root, ""), Settings)
+    settings = msgspec.structs.replace(settings, models=_all_models(settings))
+    written = Document(plain=plain, kept=checker.kept)
+    check_pool(settings, written, runnable, faults)
+    check_gateway(settings, runnable, faults)
+    if faults.lines:
+        raise ConfigInvalidError(faults.lines)
+    models = read_weights(environ, settings.models, faults)
+    return Loaded(
+        settings=msgspec.structs.replace(settings, models=models),
+        warnings=tuple(faults.warnings),
+        files=tuple(expander.files),
+    )
+
+
+def _all_models(settings: Settings) -> tuple[ModelSettings, ...]:
+    """Add the models of presets whose provider declares none of its own."""
+    declared = {model.provider for model in settings.models}
+    added: list[ModelSettings] = []
+    for name, provider in settings.providers.items():
+        if name not in declared:
+            added.extend(default_models(name, provider))
+    return (*settings.models, *added)

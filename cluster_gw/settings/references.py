@@ -1,0 +1,213 @@
+"""What types cannot say about the pool: references, duplicates, strategies by family."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from cluster_gw.core.limits.windows import ROLLING
+from cluster_gw.settings.bundled import PRESETS, provider_facts
+from cluster_gw.settings.faults import Faults, at_index, at_name, shown, unknown
+from cluster_gw.settings.pool import ComboSettings, MemberSettings, ProviderSettings, Settings
+from cluster_gw.settings.rules import NOT_YET, Runnable, is_http_url, is_zone
+from cluster_gw.settings.strategies import FACTORS, STRATEGIES
+from cluster_gw.settings.written import Document
+
+KEYLESS_SUFFIX: Final = "-keyless"
+ALL: Final = "*"
+
+
+def check_pool(settings: Settings, document: Document, runnable: Runnable, faults: Faults) -> None:
+    """Report what is wrong between providers, keys, models, combos and clients."""
+    for name, provider in settings.providers.items():
+        _check_provider(provider, at_name("providers", name), runnable, faults)
+    _check_keys(settings, document, faults)
+    _check_models(settings, document, faults)
+    _check_combos(settings, document, runnable, faults)
+    _check_clients(settings, document, faults)
+    _warn_of_idle_models(settings, faults)
+
+
+def _check_provider(
+    provider: ProviderSettings, path: str, runnable: Runnable, faults: Faults
+) -> None:
+    if provider.preset is not None and provider.preset not in PRESETS:
+        faults.add(at_name(path, "preset"), unknown(provider.preset, sorted(PRESETS)))
+        return
+    facts = provider_facts(provider)
+    if not facts.base_url:
+        faults.add(path, "needs a preset or a base_url")
+    elif not is_http_url(facts.base_url):
+        faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
+    if facts.dialect not in runnable.dialects:
+        usable = " or ".join(f'"{d}"' for d in sorted(runnable.dialects))
+        faults.add(at_name(path, "dialect"), f'"{facts.dialect}" is {NOT_YET}; use {usable}')
+    if facts.day_reset != ROLLING and not is_zone(facts.day_reset):
+        faults.add(
+            at_name(path, "day_reset"), 'must be "rolling" or a time zone such as America/New_York'
+        )
+
+
+def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
+    providers = document.providers()
+    models: dict[str, list[str]] = {}
+    for model in settings.models:
+        models.setdefault(model.provider, []).append(model.model)
+    reserved = {f"{p}{KEYLESS_SUFFIX}" for p, s in settings.providers.items() if is_keyless(s)}
+    keys = list(document.items("keys", settings.keys))
+    _check_unique([(at_name(path, "id"), key.id) for path, key in keys], faults)
+    seen: dict[tuple[str, str], str] = {}
+    for path, key in keys:
+        if key.id in reserved:
+            faults.add(at_name(path, "id"), "is the name of the provider's own keyless entry")
+        if key.provider not in providers:
+            faults.add(at_name(path, "provider"), unknown(key.provider, providers))
+            continue
+        for i, name in enumerate(key.models or ()):
+            known = models.get(key.provider, [])
+            if name not in known and f"{key.provider}/{name}" not in document_routes(document):
+                faults.add(at_index(at_name(path, "models"), i), unknown(name, known))
+        if key.base_url is not None and not is_http_url(key.base_url):
+            faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
+        first = seen.setdefault((key.provider, key.secret.reveal()), path)
+        if first != path:
+            faults.warn(path, f"has the same secret as {first}: their limits are counted apart")
+
+
+def document_routes(document: Document) -> list[str]:
+    """List the route ids the file declares, also those of refused models."""
+    return document.names("models", "provider", "model")
+
+
+def is_keyless(provider: ProviderSettings) -> bool:
+    """Whether a provider is called without a credential."""
+    return provider_facts(provider).keyless if _is_known(provider) else bool(provider.keyless)
+
+
+def _is_known(provider: ProviderSettings) -> bool:
+    return provider.preset is None or provider.preset in PRESETS
+
+
+def _check_models(settings: Settings, document: Document, faults: Faults) -> None:
+    providers = document.providers()
+    models = list(document.items("models", settings.models))
+    _check_unique(
+        [(at_name(path, "model"), f"{model.provider}/{model.model}") for path, model in models],
+        faults,
+    )
+    for path, model in models:
+        if model.provider not in providers:
+            faults.add(at_name(path, "provider"), unknown(model.provider, providers))
+        if not model.model.isprintable() or " " in model.model:
+            faults.add(at_name(path, "model"), "must be printable and without spaces")
+
+
+def _check_combos(
+    settings: Settings, document: Document, runnable: Runnable, faults: Faults
+) -> None:
+    declared = document.names("combos", "id")
+    ids = declared if "combos" in document.plain else [combo.id for combo in settings.combos]
+    combos = list(document.items("combos", settings.combos))
+    _check_unique([(at_name(path, "id"), combo.id) for path, combo in combos], faults)
+    routes = [*document_routes(document), *(f"{m.provider}/{m.model}" for m in settings.models)]
+    for path, combo in combos:
+        _check_strategy(combo, path, runnable, faults)
+        _check_factors(combo, path, faults)
+        _check_members(combo, path, list(dict.fromkeys(routes)), faults)
+    if settings.default_combo not in ids:
+        faults.add("default_combo", unknown(settings.default_combo, ids))
+
+
+def _check_strategy(combo: ComboSettings, path: str, runnable: Runnable, faults: Faults) -> None:
+    place, name = at_name(path, "strategy"), combo.strategy
+    mine = STRATEGIES[combo.family]
+    others = [family for family, names in STRATEGIES.items() if name in names]
+    if name in mine and name in runnable.strategies:
+        return
+    if name in mine:
+        usable = " or ".join(f'"{s}"' for s in sorted(runnable.strategies))
+        faults.add(place, f"{shown(name)} is {NOT_YET}; use {usable}")
+    elif others:
+        faults.add(
+            place,
+            f'{shown(name)} belongs to family "{others[0]}", this combo is "{combo.family}"',
+        )
+    else:
+        faults.add(place, unknown(name, mine))
+
+
+def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:
+    names = FACTORS[combo.family]
+    tables: Mapping[str, Mapping[str, float]] = {
+        at_name(path, "weights"): combo.weights or {},
+        at_name(path, "strategy_options.weights"): combo.strategy_options.weights,
+    }
+    for place, table in tables.items():
+        for name in table:
+            if name not in names:
+                faults.add(
+                    at_name(place, name), unknown(name, names).replace("unknown", "unknown factor")
+                )
+        if table and not any(table.values()):
+            faults.add(place, "at least one weight must be above 0")
+    alias, own = combo.strategy_options.sticky, combo.sticky.enabled
+    if alias is not None and own is not None and alias != own:
+        faults.add(at_name(path, "strategy_options.sticky"), "contradicts sticky.enabled")
+
+
+def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: Faults) -> None:
+    if isinstance(combo.members, str):
+        return
+    seen: set[str] = set()
+    for i, member in enumerate(combo.members):
+        place = at_index(at_name(path, "members"), i)
+        name = member.route if isinstance(member, MemberSettings) else member
+        route = route_of(name, routes)
+        if isinstance(member, MemberSettings):
+            place = at_name(place, "route")
+        if route is None:
+            faults.add(place, unknown(name, routes))
+        elif route in seen:
+            faults.add(place, f'"{route}" stands twice')
+        else:
+            seen.add(route)
+
+
+def route_of(name: str, routes: Iterable[str]) -> str | None:
+    """Tell the route a member names: `provider/model`, or its alias `provider:model`."""
+    known = set(routes)
+    for candidate in (name, name.replace(":", "/", 1)):
+        if candidate in known:
+            return candidate
+    return None
+
+
+def _check_clients(settings: Settings, document: Document, faults: Faults) -> None:
+    clients = list(document.items("clients", settings.clients))
+    combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos)]
+    _check_unique([(at_name(path, "id"), client.id) for path, client in clients], faults)
+    hashes = [(at_name(path, "key_sha256"), client.key_sha256.lower()) for path, client in clients]
+    _check_unique(hashes, faults, what="this hash")
+    for path, client in clients:
+        for i, name in enumerate(client.combos):
+            if name != ALL and name not in combos:
+                place = at_index(at_name(path, "combos"), i)
+                faults.add(place, unknown(name, list(dict.fromkeys(combos))))
+
+
+def _check_unique(
+    named: Iterable[tuple[str, str]], faults: Faults, what: str | None = None
+) -> None:
+    seen: dict[str, str] = {}
+    for path, name in named:
+        first = seen.setdefault(name, path)
+        if first != path:
+            faults.add(path, f"{what or shown(name)} stands already at {first}")
+
+
+def _warn_of_idle_models(settings: Settings, faults: Faults) -> None:
+    if not settings.models:
+        faults.warn("models", "none is declared: there is nothing to route to")
+    served = {key.provider for key in settings.keys}
+    served |= {name for name, p in settings.providers.items() if is_keyless(p)}
+    for name in settings.providers:
+        if name not in served:
+            faults.warn(at_name("providers", name), "has no key: its models cannot serve")

@@ -1,0 +1,119 @@
+"""What types cannot say about the gateway itself: addresses, modes, schemes, time zones."""
+
+import ipaddress
+from typing import Final
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from cluster_gw.settings.faults import Faults
+from cluster_gw.settings.pool import Settings
+from cluster_gw.settings.secret import Secret
+from cluster_gw.settings.strategies import (
+    PLANNED_REDIS_SCHEMES,
+    RUNNABLE_DIALECTS,
+    RUNNABLE_REDIS_SCHEMES,
+    RUNNABLE_STRATEGIES,
+)
+
+NOT_YET: Final = "not available yet in this version"
+CLEAR: Final = frozenset({"http", "https"})
+HIGHEST_PORT: Final = 65_535
+
+
+class Runnable(msgspec.Struct, frozen=True, kw_only=True):
+    """What this version can do, so that nothing it cannot do is accepted in silence."""
+
+    strategies: frozenset[str] = RUNNABLE_STRATEGIES
+    dialects: frozenset[str] = RUNNABLE_DIALECTS
+    redis_schemes: tuple[str, ...] = RUNNABLE_REDIS_SCHEMES
+
+
+def check_gateway(settings: Settings, runnable: Runnable, faults: Faults) -> None:
+    """Report what is wrong with the sections that describe the gateway itself."""
+    server = settings.server
+    if settings.auth.mode == "none" and not is_loopback(server.host):
+        faults.add("auth.mode", f'"none" needs a loopback host; server.host is "{server.host}"')
+    if server.port == server.admin_port and server.host == server.admin_host:
+        faults.add("server.admin_port", "must differ from server.port")
+    _check_redis(settings.redis.url, "redis.url", runnable, faults)
+    if settings.redis.cache_url is not None:
+        _check_redis(settings.redis.cache_url, "redis.cache_url", runnable, faults)
+    if not is_zone(settings.routing.peak_hours.timezone):
+        faults.add("routing.peak_hours.timezone", "is no time zone, such as Europe/Berlin or UTC")
+    if settings.auth.mode == "keys" and not settings.clients:
+        faults.warn("clients", "none is declared: every request will be refused with 401")
+    _warn_of_the_unavailable(settings, faults)
+
+
+def _warn_of_the_unavailable(settings: Settings, faults: Faults) -> None:
+    """Name what is asked for and not done yet; silence would pass for a promise."""
+    asked = {
+        "cache.enabled": settings.cache.enabled,
+        "routing.queue.max_wait_ms": settings.routing.queue.max_wait_ms > 0,
+        "routing.peak_hours.enabled": settings.routing.peak_hours.enabled,
+        "routing.community_prior": settings.routing.community_prior is not None,
+        "telemetry.otlp_endpoint": settings.telemetry.otlp_endpoint is not None,
+        "redis.cache_url": settings.redis.cache_url is not None,
+    }
+    for path, is_asked in asked.items():
+        if is_asked:
+            faults.warn(path, f"{NOT_YET}; it has no effect")
+
+
+def _check_redis(url: Secret, path: str, runnable: Runnable, faults: Faults) -> None:
+    """Check an address of Redis without ever repeating it: it may hold a password."""
+    scheme = url.reveal().partition(":")[0]
+    if scheme in PLANNED_REDIS_SCHEMES and scheme not in runnable.redis_schemes:
+        faults.add(path, f'"{scheme}:" is {NOT_YET}; use embedded:, redis://, rediss:// or unix://')
+    elif scheme not in runnable.redis_schemes or not _is_redis_url(url.reveal(), scheme):
+        faults.add(path, "must be embedded:, redis://host:port/db, rediss://… or unix:///socket")
+    elif scheme == "embedded" and path == "redis.cache_url":
+        faults.add(path, "must be a server of its own")
+
+
+def _is_redis_url(url: str, scheme: str) -> bool:
+    if scheme == "embedded":
+        return url == "embedded:"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    if scheme == "unix":
+        return parts.path.startswith("/")
+    database = parts.path.strip("/")
+    return bool(parts.hostname) and port != 0 and (database == "" or database.isdecimal())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can reach a socket bound to `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_zone(name: str) -> bool:
+    """Whether `name` is a zone of the time zone database."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def is_http_url(url: str) -> bool:
+    """Whether `url` can be the start of an upstream address: http(s), a host, nothing secret."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    if parts.scheme not in CLEAR or not parts.hostname or port == 0:
+        return False
+    plain = url.isprintable() and url.isascii() and " " not in url
+    return plain and not (parts.query or parts.fragment or parts.username or parts.password)

@@ -1,0 +1,40 @@
+"""Names of strategies and factors by family, and which of them this version can run.
+
+A name that is unknown, or known and not yet runnable, is refused when the configuration is loaded:
+it never falls back to another strategy (DESIGN 4.8).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+STRATEGIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "bandit": ("balanced", "smartest", "fastest", "reliable", "custom", "priority"),
+        "classic": (
+            "priority",
+            "round-robin",
+            "prefix-affinity",
+            "smart",
+            "quality",
+            "fast",
+            "cheap",
+            "reliable",
+            "weighted",
+            "lkgp",
+            "p2c",
+        ),
+    }
+)
+
+FACTORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "bandit": ("reliability", "speed", "intelligence"),
+        "classic": ("health", "reliability", "latency", "quality", "cache_affinity", "priority"),
+    }
+)
+
+RUNNABLE_STRATEGIES: Final = frozenset({"priority", "round-robin"})
+RUNNABLE_DIALECTS: Final = frozenset({"openai"})
+RUNNABLE_REDIS_SCHEMES: Final = ("embedded", "redis", "rediss", "unix")
+PLANNED_REDIS_SCHEMES: Final = ("redis+sentinel", "redis+cluster")

@@ -1,0 +1,106 @@
+"""Every metric, declared once. Names: `gw_<noun>_<unit>[_total]`; labels from a closed list.
+
+Label values come from the configuration (combos, providers, models, hashed ids) or from closed
+enumerations, never from a request.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+LATENCY_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+OVERHEAD_BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
+
+
+class MetricKind(StrEnum):
+    """How samples of a family add up."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric family."""
+
+    name: str
+    kind: MetricKind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+def _counter(name: str, text: str, *labels: str) -> Metric:
+    return Metric(name=name, kind=MetricKind.COUNTER, help=text, labels=labels)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Metric:
+    return Metric(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
+
+
+def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
+    return Metric(
+        name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, buckets=buckets
+    )
+
+
+REQUESTS: Final = _counter(
+    "gw_requests_total", "Finished requests by combo and status.", "combo", "status"
+)
+REQUEST_SECONDS: Final = _histogram(
+    "gw_request_seconds", "From the request head to the last byte.", LATENCY_BUCKETS_S, "mode"
+)
+FIRST_BYTE_SECONDS: Final = _histogram(
+    "gw_first_byte_seconds", "From the request head to commit.", LATENCY_BUCKETS_S, "mode"
+)
+OVERHEAD_SECONDS: Final = _histogram(
+    "gw_overhead_seconds",
+    "Time before the answer that was spent in the gateway and not upstream.",
+    OVERHEAD_BUCKETS_S,
+)
+ATTEMPTS: Final = _counter(
+    "gw_attempts_total", "Upstream calls by provider and outcome.", "provider", "outcome"
+)
+FALLBACKS: Final = _counter(
+    "gw_fallbacks_total", "Requests served after at least one failed attempt.", "combo"
+)
+REFUSALS: Final = _counter(
+    "gw_refusals_total", "Admissions refused by provider and gate.", "provider", "gate"
+)
+EXHAUSTED: Final = _counter(
+    "gw_exhausted_total", "Requests that ended with an error of the pool, by code.", "code"
+)
+CLIENT_FAULTS: Final = _counter(
+    "gw_client_faults_total", "Requests refused for what the client sent, by code.", "code"
+)
+CLIENT_GONE: Final = _counter(
+    "gw_client_gone_total", "Requests whose client left first, by phase.", "phase"
+)
+TOKENS: Final = _counter(
+    "gw_tokens_total", "Tokens settled, by provider and source of the count.", "provider", "source"
+)
+SETTLE_DRIFT_TOKENS: Final = _counter(
+    "gw_settle_drift_tokens_total",
+    "Absolute difference between estimate and fact over all settlements.",
+    "provider",
+)
+IN_FLIGHT: Final = _gauge("gw_in_flight_count", "Requests being served now.")
+SETTLEMENTS_PENDING: Final = _gauge(
+    "gw_settlements_pending_count", "Settlements not yet written to Redis."
+)
+SETTLEMENTS_LOST: Final = _counter(
+    "gw_settlements_lost_total", "Settlements given up; their leases expire by themselves."
+)
+REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
+REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
+REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")
+REDIS_RECONNECTS: Final = _counter("gw_redis_reconnects_total", "Connections made after a loss.")
+REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is up.")
+CONFIG_RELOADS: Final = _counter(
+    "gw_config_reloads_total", "Configuration reloads by result.", "result"
+)
+CONFIG_VERSION: Final = _gauge("gw_config_version_count", "Version of the configuration in force.")
+WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
+
+METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -1,0 +1,86 @@
+"""Every log event, declared once: `noun.past_participle`, its level and its fields.
+
+Numbers carry units in their names. Never a prompt, an answer, a header or a secret.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Level(StrEnum):
+    """info: a state changed; warning: a human may look; error: a human must."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of log line."""
+
+    name: str
+    level: Level
+    help: str
+    fields: tuple[str, ...] = ()
+
+
+def _event(name: str, level: Level, text: str, *fields: str) -> Event:
+    return Event(name=name, level=level, help=text, fields=fields)
+
+
+REQUEST_FINISHED: Final = _event(
+    "request.finished",
+    Level.INFO,
+    "One line per request (hot line).",
+    "request_id", "client", "combo", "strategy", "status", "code", "stream", "route", "key",
+    "attempts", "duration_ms", "first_byte_ms", "redis_ms", "upstream_ms", "tokens",
+    "tokens_source", "error",
+)  # fmt: skip
+ATTEMPT_FAILED: Final = _event(
+    "attempt.failed",
+    Level.INFO,
+    "One line per failed upstream call (hot line).",
+    "request_id", "attempt", "provider", "model", "key", "outcome", "class", "code", "reason",
+    "status", "duration_ms", "sent", "message",
+)  # fmt: skip
+WORKER_STARTED: Final = _event(
+    "worker.started", Level.INFO, "The worker accepts requests.", "worker", "config_version"
+)
+WORKER_DRAINING: Final = _event(
+    "worker.draining", Level.INFO, "No new requests; open ones finish.", "worker", "in_flight"
+)
+WORKER_STOPPED: Final = _event(
+    "worker.stopped", Level.INFO, "The worker ends.", "worker", "in_flight", "unsettled"
+)
+PARENT_LOST: Final = _event(
+    "parent.lost", Level.WARNING, "The supervisor is gone; the worker ends.", "worker"
+)
+CONFIG_LOADED: Final = _event(
+    "config.loaded", Level.INFO, "A configuration is in force.", "config_version"
+)
+CONFIG_REFUSED: Final = _event(
+    "config.refused", Level.ERROR, "A new file is invalid; the old one stays.", "faults"
+)
+CONFIG_WARNED: Final = _event(
+    "config.warned", Level.WARNING, "A setting was ignored and its default used.", "detail"
+)
+REDIS_LOST: Final = _event(
+    "redis.lost", Level.WARNING, "Redis does not answer; admissions wait, then refuse.", "worker"
+)
+REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
+SETTLEMENT_LOST: Final = _event(
+    "settlement.lost",
+    Level.ERROR,
+    "A settlement could not be written; its lease expires by itself.",
+    "count",
+)
+REQUEST_CRASHED: Final = _event(
+    "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
+)
+TASK_CRASHED: Final = _event(
+    "task.crashed", Level.ERROR, "A background job failed and runs again.", "task", "exception"
+)
+
+EVENTS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Event))

@@ -1,0 +1,127 @@
+#!lua
+-- @name admission/reserve
+-- @since 0.1.0
+-- @summary Admits one target against all its windows, or names the gate that refuses and when it opens.
+-- @keys 1 lz zset 80min lease id -> when its record may be dropped
+-- @keys 2 lh hash 80min lease id -> record
+-- @keys 3 window hash day_end+1h counters of a window; 26 h when the day is rolling
+-- @keys 4 flights zset 80min leases in flight in that window; further windows follow as pairs
+-- @keys 5.. window,flights pair as_3_and_4 the next windows
+-- @args 1 lease_id text minted by the caller: the operation id
+-- @args 2 worker_id text without spaces; a reaper finds a dead worker's leases by it
+-- @args 3 estimate tokens what is reserved
+-- @args 4 prompt tokens the part that stays counted when the lease expires
+-- @args 5 lease_ttl ms at most 1 h
+-- @args 6 day_id yyyymmdd 0 for a rolling day
+-- @args 7 day_end ms first instant after that day, 0 for a rolling one
+-- @args 8.. rpm,rpd,tpm,tpd,concurrency count five for each window, -1 for no limit
+-- @args last now_ms ms 0 for the server's clock
+-- @returns {1, 'ok', requests left this minute, tokens left this minute}, -1 for no limit
+-- @returns {2, 'ok' or 'settled', -1, -1} when the lease id was seen before
+-- @returns {0, gate, window 1.., ms until it may open, now_ms}; window 0 for day_stale
+-- @errors GW_BADARG
+-- @idempotent by lease id, until 10 min after the lease ended
+-- @complexity O(windows + 61 for a refusal + log leases)
+-- @slot {provider.account}
+-- A refusal changes nothing, except that it prunes what has expired: buckets, records, leases.
+--@include lib/codes.lua
+--@include lib/clock.lua
+--@include lib/window.lua
+--@include lib/reclaim.lua
+
+local CONCURRENCY_RETRY_MS = 100 -- a slot may be freed any moment; this only spaces the questions
+
+local lease_id, worker = ARGV[1], ARGV[2]
+local estimate, prompt, ttl = whole(3, 0), whole(4, 0), whole(5, 1)
+local day_id, day_end = whole(6, 0), whole(7, 0)
+local windows = (#KEYS - 2) / 2
+if windows < 1 or windows % 1 ~= 0 or #ARGV ~= 8 + 5 * windows then
+  bad('the number of keys and arguments do not match')
+end
+if lease_id == '' or not string.find(worker, '^%S+$') or ttl > LEASE_MAX_MS then
+  bad('lease id, worker id or lease ttl')
+end
+prompt = math.min(prompt, estimate)
+local limits = {}
+for at = 8, #ARGV - 1 do
+  limits[at - 7] = whole(at, -1)
+end
+local now = clock_ms(whole(#ARGV, 0))
+
+local known = redis.call('HGET', KEYS[2], lease_id)
+if known then
+  return { 2, known == 'S' and SETTLED or OK, -1, -1 }
+end
+if day_is_stale(day_id, day_end, now) then
+  return { 0, DAY_STALE, 0, 0, now }
+end
+
+lease_prune(KEYS[1], KEYS[2], now)
+local loaded, counts, budget = {}, {}, PRUNE_MAX
+for n = 1, windows do
+  local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
+  budget = budget - (budget > 0 and reclaim(KEYS[2], key, flights, now, budget) or 0)
+  counts[n] = lease_count(flights, now)
+  loaded[n] = window_load(key, day_id, day_end, now)
+end
+
+-- The refusal whose gate stays closed longest; `too_large` beats all, since waiting never helps.
+local gate, scope, wait = nil, 0, -1
+local function refuse(code, n, ms)
+  if ms > wait then
+    gate, scope, wait = code, n, ms
+  end
+end
+
+local function day_wait(w, field, need)
+  return w.day and w.day.de - now or ring_wait(w.key, w.hours, field, need, now)
+end
+
+for n = 1, windows do
+  local w, at = loaded[n], 5 * n - 4
+  local rpm, rpd, tpm, tpd, concurrency = unpack(limits, at, at + 4)
+  local m = w.minute
+  if tpm == 0 or tpd == 0 or (tpm > 0 and estimate > tpm) or (tpd > 0 and estimate > tpd) then
+    return { 0, TOO_LARGE, n, 0, now }
+  end
+  if rpm >= 0 and m.rs + 1 > rpm then
+    refuse(RPM, n, ring_wait(w.key, m, 'r', m.rs + 1 - rpm, now))
+  end
+  if tpm >= 0 and m.ts + estimate > tpm then
+    refuse(TPM, n, ring_wait(w.key, m, 't', m.ts + estimate - tpm, now))
+  end
+  if rpd >= 0 and w.day_requests + 1 > rpd then
+    refuse(RPD, n, day_wait(w, 'r', w.day_requests + 1 - rpd))
+  end
+  if tpd >= 0 and w.day_tokens + estimate > tpd then
+    refuse(TPD, n, day_wait(w, 't', w.day_tokens + estimate - tpd))
+  end
+  if concurrency >= 0 and counts[n] + 1 > concurrency then
+    refuse(CONCURRENCY, n, CONCURRENCY_RETRY_MS)
+  end
+end
+if gate then
+  return { 0, gate, scope, wait, now }
+end
+
+local expiry = now + ttl
+local lease = { estimate = estimate, prompt = prompt, expiry = expiry, worker = worker, places = {} }
+local requests_left, tokens_left = -1, -1
+local function least(left, limit, used)
+  return limit >= 0 and (left < 0 or limit - used < left) and limit - used or left
+end
+for n = 1, windows do
+  local w, flights = loaded[n], KEYS[2 * n + 2]
+  window_add(w, 1, estimate, counts[n] + 1, now)
+  redis.call('ZADD', flights, expiry, lease_id)
+  redis.call('PEXPIRE', flights, KEEP_MS)
+  lease.places[n] = { name = w.key, bucket = w.minute.b, state = 'R',
+    kind = w.day and 'd' or 'h', day = w.day and w.day.d or w.hours.b }
+  requests_left = least(requests_left, limits[5 * n - 4], w.minute.rs)
+  tokens_left = least(tokens_left, limits[5 * n - 2], w.minute.ts)
+end
+redis.call('HSET', KEYS[2], lease_id, lease_write(lease))
+redis.call('PEXPIRE', KEYS[2], KEEP_MS)
+redis.call('ZADD', KEYS[1], expiry + MARK_MS, lease_id)
+redis.call('PEXPIRE', KEYS[1], KEEP_MS)
+return { 1, OK, requests_left, tokens_left }

@@ -1,0 +1,74 @@
+#!lua
+-- @name admission/settle
+-- @since 0.1.0
+-- @summary Replaces a lease's estimate by the fact, exactly once; also releases (no request, no tokens).
+-- @keys 1 lz zset 80min lease id -> when its record may be dropped
+-- @keys 2 lh hash 80min lease id -> record, or S
+-- @keys 3 window hash day_end+1h counters of a window; 26 h when the day is rolling
+-- @keys 4 flights zset 80min leases in flight in that window
+-- @keys 5.. window,flights pair as_3_and_4 the next windows, in the order of the reservation
+-- @args 1 lease_id text the operation id
+-- @args 2 actual tokens what was used
+-- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
+-- @args 4 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
+-- @args 5 day_end ms first instant after that day, 0 for a rolling one
+-- @args last now_ms ms 0 for the server's clock
+-- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
+-- @returns {1, 'late'} the lease was unknown, charged in full to the present
+-- @returns {2, 'settled'} done before
+-- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
+-- @errors GW_BADARG
+-- @idempotent by lease id, for 10 min
+-- @complexity O(windows + log leases)
+-- @slot {provider.account}
+--@include lib/codes.lua
+--@include lib/clock.lua
+--@include lib/window.lua
+--@include lib/lease.lua
+
+local lease_id, actual, counts_request = ARGV[1], whole(2, 0), whole(3, 0)
+local day_id, day_end = whole(4, 0), whole(5, 0)
+local windows = (#KEYS - 2) / 2
+if #ARGV ~= 6 or windows < 1 or windows % 1 ~= 0 or lease_id == '' or counts_request > 1 then
+  bad('lease id, counts_request or the number of keys and arguments')
+end
+local now = clock_ms(whole(6, 0))
+
+local text = redis.call('HGET', KEYS[2], lease_id)
+if text == 'S' then
+  return { 2, SETTLED }
+end
+if not text and day_is_stale(day_id, day_end, now) then
+  return { 0, DAY_STALE, now }
+end
+local lease = text and lease_read(text)
+for n = 1, lease and windows or 0 do
+  if #lease.places ~= windows or lease.places[n].name ~= KEYS[2 * n + 1] then
+    bad('the windows are not those of the reservation')
+  end
+end
+
+local code = lease and SETTLED or LATE
+for n = 1, windows do
+  local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
+  if lease then
+    local place = lease.places[n]
+    if place.state == 'R' then
+      redis.call('ZREM', flights, lease_id)
+    else
+      code = RECLAIMED
+    end
+    local held = place.state == 'R' and lease.estimate or lease.prompt
+    window_correct(place, counts_request - 1, actual - held, lease_count(flights, now))
+  elseif counts_request + actual > 0 then
+    local w = window_load(key, day_id, day_end, now)
+    window_add(w, counts_request, actual, lease_count(flights, now), now)
+  end
+end
+
+lease_prune(KEYS[1], KEYS[2], now)
+redis.call('HSET', KEYS[2], lease_id, 'S')
+redis.call('PEXPIRE', KEYS[2], KEEP_MS)
+redis.call('ZADD', KEYS[1], now + MARK_MS, lease_id)
+redis.call('PEXPIRE', KEYS[1], KEEP_MS)
+return { 1, code }

@@ -1,0 +1,189 @@
+"""What the documents say is true of the tree beside them, and they speak of the product alone."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import cluster_gw
+from tests.architecture.source_tree import (
+    ROOT,
+    make_targets,
+    parse,
+    python_files,
+    relative,
+    text_files,
+)
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"(?:\.ci|bench|cluster_gw|docs|lua|requirements|tests)/[\w./-]*")
+MAKE = re.compile(r"(?m)(?:^|`)make ([a-z][a-z-]*)\b")
+ROUTE = re.compile(r"/(?:v1|v1beta|api|livez|readyz|metrics|ui|health)(?:/[\w{}:./-]*)?")
+
+FOREIGN = re.compile(
+    "|".join(
+        (
+            r"/ro" + r"ot/", r"/wo" + r"rk/", r"/ho" + r"me/[a-z]", r"/Us" + r"ers/",
+            r"py" + r"pi\.org", r"python" + r"hosted", r"npm" + r"js\.org", r"index-" + r"url",
+            r"proxy\.go" + r"lang", r"\"resol" + r"ved\": \"http",
+        )
+    )
+)  # fmt: skip
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def prose_and_code(text: str) -> list[str]:
+    """Inline code of a document, without its fenced blocks."""
+    return CODE.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+def declared_routes() -> set[str]:
+    """Paths that the data plane and the operations plane spell out as whole strings."""
+    return {
+        node.value
+        for path in python_files("cluster_gw/server", "cluster_gw/supervisor", "cluster_gw/app.py")
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and ROUTE.fullmatch(node.value)
+    }
+
+
+def test_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    newest = re.search(r"(?m)^## \[?(\d+\.\d+\.\d+)", read("CHANGELOG.md"))
+
+    assert newest is not None
+    assert project == cluster_gw.__version__ == newest.group(1)
+
+
+def test_linked_files_exist() -> None:
+    documents = {*DOCUMENTS, *(relative(path) for path in (ROOT / "docs").rglob("*.md"))}
+    missing = [
+        f"{name}: {target}"
+        for name in sorted(documents)
+        for target in LINK.findall(read(name))
+        if "://" not in target and not (ROOT / name).parent.joinpath(target).exists()
+    ]
+
+    assert missing == []
+
+
+def test_named_paths_exist() -> None:
+    missing = [
+        f"{name}: {found}"
+        for name in DOCUMENTS
+        for code in prose_and_code(read(name))
+        if "<" not in code and "*" not in code
+        for found in PATH.findall(code)
+        if not (ROOT / found).exists()
+    ]
+
+    assert missing == []
+
+
+def test_make_commands_of_the_documents_exist() -> None:
+    targets = make_targets()
+    named = {(name, target) for name in DOCUMENTS for target in MAKE.findall(read(name))}
+
+    assert [pair for pair in sorted(named) if pair[1] not in targets] == []
+    assert {"run", "test"} <= {target for name, target in named if name == "README.md"}
+
+
+def test_every_make_command_explains_itself() -> None:
+    explained = set(re.findall(r"(?m)^([a-z-]+):[^#\n]*## \S", read("Makefile")))
+
+    assert make_targets() == explained
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    commands = [line.strip() for line in read(".ci/run").splitlines() if "make" in line.split()]
+
+    assert commands[-1] == "exec make test"
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+def test_every_route_is_documented() -> None:
+    text = read("README.md") + read("docs/architecture.md")
+
+    assert [route for route in sorted(declared_routes()) if route not in text] == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    names = [re.split(r"[<>=; ]", line, maxsplit=1)[0] for line in project["dependencies"]]
+    reasons = read("docs/decisions/0014-dependencies.md")
+
+    assert [name for name in names if f"| {name} |" not in reasons] == []
+
+
+def test_every_dependency_is_locked() -> None:
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    names = [re.split(r"[<>=; ]", line, maxsplit=1)[0] for line in project["dependencies"]]
+    for lock in ("requirements/run.lock", "requirements/dev.lock"):
+        locked = set(re.findall(r"(?m)^([a-z0-9-]+)==", read(lock)))
+        assert {name.replace(".", "-") for name in names} <= locked
+
+
+def test_decisions_are_numbered_without_gaps_and_listed() -> None:
+    records = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+    numbers = [int(path.name[:4]) for path in records]
+    index = read("docs/decisions/README.md")
+
+    assert numbers == list(range(1, len(records) + 1))
+    assert [path.name for path in records if f"({path.name})" not in index] == []
+
+
+def test_every_decision_says_what_would_reverse_it() -> None:
+    headings = ("## Context", "## Decision", "## Alternatives", "## Consequences", "## Reversal")
+    lacking = [
+        f"{path.name}: {heading}"
+        for path in sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+        for heading in headings
+        if heading not in path.read_text(encoding="utf-8")
+    ]
+
+    assert lacking == []
+
+
+def test_decisions_cited_in_the_source_exist() -> None:
+    numbers = {path.name[:4] for path in (ROOT / "docs/decisions").glob("[0-9]*.md")}
+    cited = {
+        (relative(path), number)
+        for path in python_files("cluster_gw")
+        for number in re.findall(r"decision (\d{4})", path.read_text(encoding="utf-8"))
+    }
+
+    assert [pair for pair in sorted(cited) if pair[1] not in numbers] == []
+
+
+def test_repository_speaks_of_the_product_alone() -> None:
+    found = [
+        f"{relative(path)}:{number}: {match.group()}"
+        for path in text_files()
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+        if (match := FOREIGN.search(line))
+    ]
+
+    assert found == []
+
+
+def test_source_files_are_plain_text_with_a_final_line_end() -> None:
+    wrong = [
+        relative(path)
+        for path in text_files()
+        if path.suffix in {".py", ".lua", ".md", ".toml", ".yaml"}
+        and (raw := path.read_bytes())
+        and (not raw.endswith(b"\n") or b"\r" in raw or b"\t" in raw)
+    ]
+
+    assert wrong == []
+
+
+def test_documents_are_where_the_readme_says() -> None:
+    assert [name for name in DOCUMENTS if not Path(ROOT, name).is_file()] == []

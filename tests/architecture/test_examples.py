@@ -1,0 +1,50 @@
+"""Configurations that the documents and the compose file show are accepted as they stand."""
+
+import re
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from cluster_gw.settings import load
+from tests.architecture.source_tree import ROOT
+
+ENVIRONMENT = {"GROQ_KEY_A": "a-secret", "GROQ_KEY_B": "b-secret", "APP_A_SHA256": "ab" * 32}
+
+
+def yaml_blocks(text: str) -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_configuration_of_the_readme_is_valid(tmp_path: Path) -> None:
+    (block,) = yaml_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text(block, encoding="utf-8")
+
+    loaded = load(written, ENVIRONMENT)
+
+    assert loaded.warnings == ()
+    assert loaded.settings.default_combo == "auto"
+
+
+def test_configuration_of_the_compose_file_is_valid(tmp_path: Path) -> None:
+    compose = YAML(typ="safe", pure=True).load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text(compose["configs"]["gateway"]["content"], encoding="utf-8")
+
+    loaded = load(written, {"GW_SERVER__HOST": "0.0.0.0"})
+
+    assert loaded.warnings == ()
+    assert loaded.settings.server.host == "0.0.0.0"
+
+
+def test_environment_of_the_image_names_real_settings(tmp_path: Path) -> None:
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    environment = dict(re.findall(r"(GW_[A-Z]+__[A-Z_]+)=(\S+)", image))
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text("auth: {mode: keys}\n", encoding="utf-8")
+
+    loaded = load(written, environment)
+
+    assert environment
+    assert [warning for warning in loaded.warnings if "GW_" in warning] == []
+    assert loaded.settings.redis.data_dir == "/var/lib/cluster-gw"
