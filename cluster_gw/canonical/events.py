@@ -1,4 +1,4 @@
-"""What an upstream says: one `StreamEvent` per frame of a stream, one `Completion` per buffered answer.
+"""What an upstream says: one `StreamEvent` per frame of a stream, one `Completion` per answer.
 
 An event keeps the vendor's own bytes (`raw`) so that a same-dialect hop relays them untouched.
 """

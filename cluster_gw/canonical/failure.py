@@ -63,7 +63,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         status: HTTP status of the upstream answer, if there was one.
         type: the `type` of the vendor's error object.
         code: the `code` of the vendor's error object.
-        message: the vendor's or the shell's text, redacted by `wire.redact`, at most 300 characters.
+        message: the vendor's or the shell's text, redacted, at most 300 characters.
         retry_after_ms: stated wait in milliseconds, 0..86_400_000.
         reason: code of a gate or peek rejection, such as `gate.empty` or `peek.idle`.
     """

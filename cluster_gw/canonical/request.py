@@ -27,13 +27,13 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
         model: what the client asked for; empty when absent or null.
         stream: whether the client wants server-sent events.
         include_usage: whether the client asked for the usage frame of a stream.
-        max_tokens: the client's own bound (`max_completion_tokens` or `max_tokens`), None when unset.
+        max_tokens: `max_completion_tokens`, else `max_tokens`; None when unset.
         choices: `n`, at least 1.
         wants_tools: a non-empty `tools` array was given.
         wants_format: a `response_format` other than `text` was given.
         image_count: image parts over all messages.
         input_characters: text characters over all messages, per message.
-        affinity_text: system text and first user text, for affinity and session keys; hashed before use.
+        affinity_text: system text and first user text; hashed before use.
         user: the client's `user` label, if any.
         fields: top-level members of the body as raw JSON, in order.
     """

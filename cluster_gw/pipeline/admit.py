@@ -1,4 +1,4 @@
-"""Asking Redis for a target: at most one round trip, none when the answer is still known (room 6)."""
+"""Asking Redis for a target: one round trip, none when the answer is still known (room 6)."""
 
 import asyncio
 from typing import Final

@@ -247,9 +247,7 @@ class Attempt:
                     rejection = self._forbidden(held)
                     if rejection is not None:
                         return Broken(fault=rejection, tally=self.tally)
-                    return OpenStream(
-                        response=response, decoder=decoder, held=held, at_end=at_end
-                    )
+                    return OpenStream(response=response, decoder=decoder, held=held, at_end=at_end)
                 case Reject(fault=fault):
                     return Broken(fault=fault, tally=self.tally)
                 case _:

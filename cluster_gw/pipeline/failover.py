@@ -176,9 +176,7 @@ class Failover:
         hedge_ms = self._planner.hedge_remaining_ms(self._index, now_ms)
         return AttemptPlan(
             asked_at_s=asked_at_s,
-            is_last=not self._planner.would_start_another(
-                self._index, len(self._backlog), now_ms
-            ),
+            is_last=not self._planner.would_start_another(self._index, len(self._backlog), now_ms),
             hedge_at_s=None if hedge_ms is None else asked_at_s + hedge_ms / MS_PER_S,
         )
 

@@ -105,9 +105,7 @@ class Relay:
         finally:
             keepalive.stop()
         if self._dog.fired is not None:
-            fault = Fault(
-                kind=self._dog.fired, message=f"gave up waiting: {self._dog.fired.value}"
-            )
+            fault = Fault(kind=self._dog.fired, message=f"gave up waiting: {self._dog.fired.value}")
         return self._tally.verdict_at_end(fault)
 
     async def close(self) -> None:

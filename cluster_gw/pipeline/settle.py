@@ -37,9 +37,7 @@ class Accounts:
 
     def completed(self, exchange: Exchange, lease: Lease, completion: Completion) -> None:
         """Charge a buffered answer."""
-        charge = charge_answer(
-            completion.usage, len(completion.text), exchange.context.demand
-        )
+        charge = charge_answer(completion.usage, len(completion.text), exchange.context.demand)
         self._succeed(exchange, lease, charge)
 
     def streamed(self, exchange: Exchange, lease: Lease, tally: Tally) -> None:
@@ -87,7 +85,5 @@ class Accounts:
             self._registry.add(SETTLE_DRIFT_TOKENS, provider, value=drift)
         self._admissions.settle(
             lease,
-            Settlement(
-                counts_request=charge.counts_request, tokens=charge.tokens, outcome=outcome
-            ),
+            Settlement(counts_request=charge.counts_request, tokens=charge.tokens, outcome=outcome),
         )

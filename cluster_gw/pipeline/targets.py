@@ -50,8 +50,7 @@ def build_targets(
     """
     return {
         route.id: {
-            key.id: _build_target(route, key, reveal(key.id), codec_of(route))
-            for key in route.keys
+            key.id: _build_target(route, key, reveal(key.id), codec_of(route)) for key in route.keys
         }
         for route in catalog.routes.values()
     }

@@ -1,13 +1,13 @@
 """One timer for all phases of an attempt: cancels the task that works when a bound passes.
 
-A phase bound (headers, idle, stall) moves often, a cap (client deadline, total, time budget) seldom;
-the nearest of both counts. Moving a bound later costs an assignment: the timer looks when it fires
+A phase bound (headers, idle, stall) moves often, a cap (client deadline, total, time budget)
+seldom; the nearest of both counts. Moving a bound later costs an assignment: the timer looks when it fires
 whether the bound has moved, instead of being made anew for each chunk of a stream.
 """
 
 import asyncio
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from cluster_gw.canonical.failure import FaultKind
 
@@ -56,7 +56,7 @@ class Watchdog:
         if self._task is not None:
             self._arm()
 
-    def __enter__(self) -> "Watchdog":
+    def __enter__(self) -> Self:
         self._task = asyncio.current_task()
         self._outer_cancels = self._task.cancelling() if self._task else 0
         self.fired = None

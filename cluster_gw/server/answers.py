@@ -9,7 +9,7 @@ from cluster_gw.units import MS_PER_S
 WAIT_STATUSES = frozenset({429, 503})
 
 
-async def send_error(  # noqa: PLR0913 - one answer is made of these six things
+async def send_error(
     reply: Reply,
     surface: Surface,
     error: ErrorBody,

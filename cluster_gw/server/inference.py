@@ -30,7 +30,7 @@ from cluster_gw.server.answers import (
     send_error,
 )
 from cluster_gw.server.auth import Client
-from cluster_gw.server.body import LEFT, ClientLeft, Receive, drain_body, read_body
+from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.store.cursor import Cursors
@@ -73,9 +73,7 @@ class Inference:
         self._surface = surface
         self._deps = deps
 
-    async def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
         deps = self._deps
         current = deps.current
@@ -111,8 +109,6 @@ class Inference:
 
     async def _accept(self, arrival: Arrival) -> Exchange | ErrorBody | ClientLeft:
         """Authenticate, read, decode and rank; nothing is reserved before all of it is well."""
-        if self._deps.current.is_draining:
-            return draining_error()
         client = arrival.serving.clients.identify(arrival.headers)
         if isinstance(client, ErrorBody):
             await drain_body(arrival.receive)
@@ -233,14 +229,10 @@ class Inference:
         if reply.status:
             await reply.end(self._surface.encode_stream_error(error, arrival.id))
             return
-        await send_error(
-            reply, self._surface, error, label=arrival.label, request_id=arrival.id
-        )
+        await send_error(reply, self._surface, error, label=arrival.label, request_id=arrival.id)
 
 
-async def _watch(
-    receive: Receive, exchange: Exchange, task: asyncio.Task[Any] | None
-) -> None:
+async def _watch(receive: Receive, exchange: Exchange, task: asyncio.Task[Any] | None) -> None:
     """Wait for the client to leave, then cancel the request wherever it is."""
     while True:
         message = await receive()

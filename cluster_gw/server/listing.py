@@ -24,7 +24,10 @@ class Models:
         self._surface = ChatCompletions()
 
     async def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send  # noqa: ARG002
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Receive,
+        send: Send,  # noqa: ARG002
     ) -> None:
         """Serve one listing (ASGI)."""
         headers = dict(scope["headers"])

@@ -119,8 +119,8 @@ def oversized_head(max_head_bytes: int) -> ErrorBody:
         status=431,
         type="invalid_request_error",
         code="headers_too_large",
-        message=f"The request line and headers exceed {max_head_bytes} bytes; send fewer or shorter "
-        "headers.",
+        message=f"The request line and headers exceed {max_head_bytes} bytes; send fewer or "
+        "shorter headers.",
     )
 
 

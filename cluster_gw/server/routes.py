@@ -1,4 +1,4 @@
-"""The ASGI application of the data port: the hot route first, every other path with a clear answer."""
+"""The ASGI application of the data port: hot route first, a clear answer on every other path."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -66,7 +66,7 @@ def _unrouted(path: str, method: str, status: int) -> ErrorBody:
             status=404,
             type="invalid_request_error",
             code="surface_not_supported",
-            message=f"{shown} is not served here; POST /v1/chat/completions and GET /v1/models are.",
+            message=f"{shown} is not served here; /v1/chat/completions and /v1/models are.",
         )
     return ErrorBody(
         status=404,

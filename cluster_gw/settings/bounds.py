@@ -30,21 +30,24 @@ class Range(msgspec.Struct, frozen=True):
 
     def words(self) -> str:
         """Describe the range for a fault: ` from 1 to 65535`, ` above 0`, or nothing."""
+        low, high = _plain(self.low), _plain(self.high)
         match (self.low, self.high):
             case (None, None):
                 return ""
-            case (low, None):
-                return f" {'above' if self.above else 'of at least'} {low:g}"
-            case (None, high):
-                return f" {'below' if self.below else 'of at most'} {high:g}"
-            case (low, high):
-                start = f"above {low:.12g} and" if self.above else f"from {low:.12g}"
-                end = (
-                    f"below {high:.12g}"
-                    if self.below
-                    else f"{'at most' if self.above else 'to'} {high:.12g}"
-                )
-                return f" {start} {end}"
+            case (_, None):
+                return f" {'above' if self.above else 'of at least'} {low}"
+            case (None, _):
+                return f" {'below' if self.below else 'of at most'} {high}"
+            case _:
+                end = f"below {high}" if self.below else f"at most {high}"
+                if not self.above and not self.below:
+                    return f" from {low} to {high}"
+                return f" {'above' if self.above else 'of at least'} {low} and {end}"
+
+
+def _plain(number: float | None) -> str:
+    """Write a bound without an exponent."""
+    return "" if number is None else f"{number:.16g}"
 
 
 COUNT: Final = Range(0, 10**12)

@@ -66,5 +66,7 @@ def unknown(value: str, names: Sequence[str]) -> str:
         return f'unknown {shown(value)}; did you mean "{near}"?'
     if not names:
         return f"unknown {shown(value)}; none is declared"
+    if len(names) == 1:
+        return f'unknown {shown(value)}; use "{names[0]}"'
     listed = ", ".join(f'"{name}"' for name in names[:LISTED])
     return f"unknown {shown(value)}; use one of {listed}{', …' if len(names) > LISTED else ''}"

@@ -1,4 +1,4 @@
-"""What the imitated model says to a request: choices, tool calls, reasoning, usage. No bytes yet."""
+"""What the imitated model says to a request: choices, tool calls, reasoning, usage."""
 
 import hashlib
 from collections.abc import Sequence
@@ -196,7 +196,7 @@ def _as_format(request: ChatRequest, text: str) -> str | None:
         return None
     document: Any = {"answer": text}
     if wanted.json_schema is not None:
-        document = sample_value(wanted.json_schema.schema, text.split(" ")[0])
+        document = sample_value(wanted.json_schema.schema, text.partition(" ")[0])
     return msgspec.json.encode(document).decode()
 
 

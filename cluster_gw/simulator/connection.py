@@ -22,6 +22,7 @@ MAX_HEAD_BYTES: Final = 65_536
 MAX_WAITING: Final = 64  # pipelined requests; more is not a client we serve
 RST_DELAY_S: Final = 0.01  # lets the bytes before a reset be read
 RST_POLL_S: Final = 0.001
+RST_POLLS: Final = 30_000  # a client that reads nothing for 30 s loses the bytes before the reset
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -51,6 +52,7 @@ class Connection(asyncio.Protocol):
         self._channel: Channel | None = None
         self._writable: asyncio.Future[None] | None = None
         self._is_ending = False
+        self.lost = asyncio.Event()
         self._begin_message()
 
     # What the event loop tells.
@@ -65,6 +67,7 @@ class Connection(asyncio.Protocol):
         """Tell the answer in progress that nobody reads it any more."""
         self._open_ones.discard(self)
         self._is_ending = True
+        self.lost.set()
         self._waiting.clear()
         if self._channel is not None and self._channel.on_lost is not None:
             self._channel.on_lost()
@@ -77,10 +80,9 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(400)
-        except httptools.HttpParserError:
+        except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self._refuse(self._fault_status or 400)
+            return
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
@@ -150,7 +152,9 @@ class Connection(asyncio.Protocol):
         if mode == "fin":
             self.transport.close()
             return
-        while self.transport.get_write_buffer_size():
+        for _ in range(RST_POLLS):
+            if not self.transport.get_write_buffer_size():
+                break
             await asyncio.sleep(RST_POLL_S)
         await asyncio.sleep(RST_DELAY_S)
         raw = self.transport.get_extra_info("socket")
@@ -185,6 +189,9 @@ class Connection(asyncio.Protocol):
     def _refuse(self, status: int) -> None:
         """Answer a request that cannot be read, and close."""
         self._is_ending = True
+        if self._task is not None:
+            self.transport.abort()
+            return
         head = f"HTTP/1.1 {status} {REASONS[status]}\r\ncontent-length: 0\r\nconnection: close\r\n"
         self.transport.write(head.encode() + b"\r\n")
         self.transport.close()

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-import brotli
+import brotli  # type: ignore[import-untyped]  # the package ships no types
 import zstandard
 
 GZIP_WBITS: Final = 31

@@ -18,6 +18,12 @@ Seconds = Annotated[float, msgspec.Meta(ge=0)]
 CloseMode = Literal["fin", "rst"]
 
 
+def server_error() -> dict[str, Any]:
+    """The error object of a provider that failed inside."""
+    message = "The server had an error while processing your request."
+    return {"message": message, "type": "server_error", "param": None, "code": None}
+
+
 class BaseFault(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
@@ -121,12 +127,7 @@ class InBandError(BaseFault, frozen=True, kw_only=True, tag="in_band_error"):
     """A 200 whose frame `at_frame` (the body, when buffered) is an error object."""
 
     at_frame: Count = 0
-    error: dict[str, Any] = {
-        "message": "The server had an error while processing your request.",
-        "type": "server_error",
-        "param": None,
-        "code": None,
-    }
+    error: dict[str, Any] = msgspec.field(default_factory=server_error)
     then: Literal["end", "done", "continue"] = "end"
 
 

@@ -201,5 +201,5 @@ class Ledger:
 
 def _violations(book: dict[str, Any], name: str) -> int:
     """Violations of a key itself and of its models."""
-    own: int = book["violations"][name]
-    return own + sum(model["violations"][name] for model in book["models"].values())
+    books = (book, *book["models"].values())
+    return sum(int(each["violations"][name]) for each in books)

@@ -32,14 +32,13 @@ from cluster_gw.simulator.directive import (
 )
 from cluster_gw.simulator.embeddings import decode_embedding_request, embedding_body
 from cluster_gw.simulator.fault_book import FaultBook
-from cluster_gw.simulator.faults import CloseWithoutReply, Fault, RawReply, fault_from_model
+from cluster_gw.simulator.faults import Fault, fault_from_model
 from cluster_gw.simulator.ledger import Account, Charge, Ledger, Rejection
 from cluster_gw.simulator.rate_headers import rate_headers
 from cluster_gw.simulator.reply import Headers, Reply, error_reply, json_reply
 from cluster_gw.simulator.reshape import chat_reply, replacement_reply
 from cluster_gw.units import MS_PER_S
 
-ERROR_STATUS: Final = 400
 TICKS_OF_GRACE: Final = 2  # event loop turns in which a client that just left is noticed
 STORY_PATH: Final = "/stats/requests/"
 MODEL_PATH: Final = "/v1/models/"
@@ -245,11 +244,9 @@ class Provider:
     ) -> None:
         """Send a reply at its pace and close the books of the request."""
         charge, faults = admission.charge, admission.faults
-        is_refused = reply.status >= ERROR_STATUS
-        is_unserved = any(isinstance(fault, CloseWithoutReply | RawReply) for fault in faults)
         if await preempt(channel, charge, faults):
             return
-        if not is_refused and not is_unserved:
+        if reply.is_answer:
             charge.bill(admission.prompt_tokens, 0)
         pace = self._pace(admission.directive)
         tokens = sum(frame.tokens for frame in reply.frames)
@@ -260,12 +257,12 @@ class Provider:
         delivery = Delivery(channel, charge, faults, pace)
         if not await delivery.send(reply, (*headers, *reply.headers)):
             return
-        if billed is not None:
+        if billed is not None and reply.is_answer:
             charge.bill(*billed)
-        if is_refused:
-            charge.close("failed", f"status_{reply.status}")
-        else:
+        if reply.is_answer:
             charge.close("completed", "completed")
+        else:
+            charge.close("failed", f"status_{reply.status}")
         await channel.drain()
 
     def _pace(self, directive: Directive) -> Pace:

@@ -20,12 +20,16 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole response; a stream is sent chunked, anything else with its length."""
+    """A whole response; a stream is sent chunked, anything else with its length.
+
+    `is_answer` is false for what stands in for an answer: nothing is charged for it.
+    """
 
     status: int
     content_type: str
     frames: tuple[Frame, ...]
     is_stream: bool = False
+    is_answer: bool = True
     headers: Headers = ()
 
 

@@ -35,9 +35,10 @@ def replacement_reply(faults: Sequence[Fault]) -> Reply | None:
     for fault in faults:
         match fault:
             case Status():
-                return _status_reply(fault)
+                return msgspec.structs.replace(_status_reply(fault), is_answer=False)
             case Redirect(location=location, code=code):
-                return json_reply(b"{}", status=code, headers=(("location", location),))
+                moved = json_reply(b"{}", status=code, headers=(("location", location),))
+                return msgspec.structs.replace(moved, is_answer=False)
             case _:
                 continue
     return None
@@ -102,12 +103,8 @@ def _reshaped(reply: Reply, fault: Fault) -> Reply:
     match fault:
         case MalformedJson():
             return _with_malformed(reply, fault)
-        case WrongContentType(content_type=content_type, body=body):
-            frames = reply.frames if body is None else (Frame(body.encode()),)
-            is_stream = reply.is_stream and body is None
-            return msgspec.structs.replace(
-                reply, content_type=content_type, frames=frames, is_stream=is_stream
-            )
+        case WrongContentType():
+            return _with_wrong_type(reply, fault)
         case InBandError():
             return _with_error(reply, fault)
         case NoDone():
@@ -135,14 +132,23 @@ def _with_malformed(reply: Reply, fault: MalformedJson) -> Reply:
     return msgspec.structs.replace(reply, frames=frames)
 
 
+def _with_wrong_type(reply: Reply, fault: WrongContentType) -> Reply:
+    if fault.body is None:
+        return msgspec.structs.replace(reply, content_type=fault.content_type)
+    page = Frame(fault.body.encode())
+    return Reply(status=200, content_type=fault.content_type, frames=(page,), is_answer=False)
+
+
 def _with_error(reply: Reply, fault: InBandError) -> Reply:
     document = {"error": fault.error}
     if not reply.is_stream:
-        return msgspec.structs.replace(reply, frames=(Frame(msgspec.json.encode(document)),))
+        return msgspec.structs.replace(json_reply(msgspec.json.encode(document)), is_answer=False)
     before, after = reply.frames[: fault.at_frame], reply.frames[fault.at_frame :]
     rest: tuple[Frame, ...] = ()
     if fault.then == "done":
         rest = (DONE_FRAME,)
     elif fault.then == "continue":
         rest = after
-    return msgspec.structs.replace(reply, frames=(*before, event_frame(document), *rest))
+    frames = (*before, event_frame(document), *rest)
+    is_answer = any(frame.tokens for frame in frames)
+    return msgspec.structs.replace(reply, frames=frames, is_answer=is_answer)

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 # Some words are not ASCII: a reader that splits UTF-8 in the middle of a character must survive.
-WORDS: Final = (
-    "amber basin cedar delta ember fjord grove haven inlet jade knoll lagoon maple north oasis "
-    "prairie quartz ridge slate tundra umber valley willow xenon yarrow zephyr größe naïve "
-    "東京 señal über 🌊"
-).split(" ")
+WORDS: Final = tuple(
+    re.findall(
+        r"\S+",
+        "amber basin cedar delta ember fjord grove haven inlet jade knoll lagoon maple north oasis "
+        "prairie quartz ridge slate tundra umber valley willow xenon yarrow zephyr größe naïve "
+        "東京 señal über 🌊",
+    )
+)
 WORDS_PER_DIGEST: Final = 32
 PIECE: Final = re.compile(r"\s*\S{1,12}|\s+")
 MAX_DEPTH: Final = 12

@@ -54,10 +54,10 @@ class RunningSimulator:
         """Stop listening and drop every connection."""
         for server in self._servers:
             server.close()
-        for connection in tuple(self._connections):
+        abandoned = tuple(self._connections)
+        for connection in abandoned:
             connection.abandon()
-        while self._connections:
-            await asyncio.sleep(0)
+        await asyncio.gather(*(connection.lost.wait() for connection in abandoned))
         for server in self._servers:
             await server.wait_closed()
 

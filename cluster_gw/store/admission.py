@@ -1,53 +1,195 @@
 """Admission and settlement of one target: the typed wrapper over `lua/admission` (room 6 and 10).
 
-INTERFACE (the store author fills the bodies; names and shapes below are what the pipeline uses).
+Both scripts know a lease by its id, so a call whose outcome is unknown may be repeated. A
+settlement is therefore queued and repeated until it is applied; an admission is not repeated (the
+caller goes on to another target) but its lease is released, in case it was granted after all.
 """
 
-import msgspec
+import asyncio
+from collections.abc import Callable
+from typing import Final
 
-from cluster_gw.core.limits.windows import Gate, Limits
-from cluster_gw.units import KeyId, LeaseId
+from cluster_gw.core.limits.demand import Demand
+from cluster_gw.core.limits.windows import Gate
+from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys, encode_part
+from cluster_gw.store.lane import NotSentError, Reply
+from cluster_gw.store.lease import Lease, Refusal, Settlement, TargetLimits
+from cluster_gw.store.plan import Days, Plan, Plans
+from cluster_gw.store.refusals import Refusals
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.units import LeaseId
 
+__all__ = ["Admissions", "Lease", "Refusal", "Settlement", "TargetLimits"]
 
-class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """A target as admission sees it; built once per catalog, not per request."""
-
-    provider: str
-    account: str
-    key: KeyId
-    model: str
-    day_reset: str
-    model_limits: Limits
-    key_limits: Limits
-
-
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Admitted capacity. `admitted_at_s` is the worker's monotonic clock when the reply arrived."""
-
-    id: LeaseId
-    target: TargetLimits
-    estimate_tokens: int
-    prompt_tokens: int
-    admitted_at_s: float
+LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
+DAY_STALE_RETRY_MS: Final = 1000
+UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
+FIRST_SEEN: Final = 1
+SEEN_BEFORE: Final = 2
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a target was not admitted and how long until it may be; never an error."""
-
-    gate: Gate
-    scope: str  # "model" or "key"
-    retry_after_ms: int
+def server_clock() -> int:
+    """0: the scripts take the time from the Redis server."""
+    return 0
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """The fact that replaces an estimate.
+class Admissions:
+    """Takes capacity of targets and gives back what was not used.
 
-    Attributes:
-        counts_request: False only when nothing was sent upstream.
-        tokens: what was used; 0 for a failed attempt without reported usage.
-        outcome: `success`, or a failure class; kept for statistics.
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        worker_id: names this worker in its leases, so that another can find them when it is dead.
+        clock_ms: wall clock, ms since the epoch; only tells which calendar day it is.
+        monotonic_s: clock for retry times and `Lease.admitted_at_s`.
+        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
     """
 
-    counts_request: bool
-    tokens: int
-    outcome: str
+    def __init__(
+        self,
+        client: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        worker_id: str,
+        clock_ms: Callable[[], int],
+        monotonic_s: Callable[[], float],
+        server_now_ms: Callable[[], int] = server_clock,
+    ) -> None:
+        self._client = client
+        self._script = scripts["admission/reserve"]
+        self._worker_id = encode_part(worker_id)
+        self._clock_ms = clock_ms
+        self._monotonic_s = monotonic_s
+        self._server_now_ms = server_now_ms
+        self._plans = Plans(keys)
+        self._days = Days()
+        self.refusals = Refusals()
+        self.settlements = SettlementQueue(
+            client,
+            scripts["admission/settle"],
+            self._days,
+            clock_ms=clock_ms,
+            monotonic_s=monotonic_s,
+            server_now_ms=server_now_ms,
+        )
+
+    @property
+    def pending(self) -> int:
+        """Settlements not known to be applied."""
+        return self.settlements.pending
+
+    async def reserve(
+        self, target: TargetLimits, lease_id: LeaseId, demand: Demand, *, ttl_ms: int
+    ) -> Lease | Refusal:
+        """Take one request and the demand's tokens of a target, or tell why not.
+
+        A refusal is remembered: until its gate may open, at most a second, the same question is
+        answered without asking Redis.
+
+        Args:
+            target: what is asked for.
+            lease_id: fresh for each attempt.
+            demand: the estimate; all of it is reserved.
+            ttl_ms: when the lease expires by itself, 1 ms to 1 h (longer is cut): the request's
+                deadline and a margin.
+
+        Raises:
+            StoreLostError: whether it was admitted is unknown; the lease is released in the
+                background.
+            ScriptContractError: a bug.
+        """
+        plan = self._plans.of(target)
+        barred = self._barring(plan, demand.total_tokens)
+        if barred is not None:
+            return barred
+        try:
+            reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms)
+        except NotSentError:
+            raise
+        except (StoreLostError, asyncio.CancelledError):
+            # It may have been granted: the release fences the id, whichever comes first.
+            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED)
+            raise
+        if reply[0] == 0:
+            return self._refused(plan, demand.total_tokens, reply)
+        if reply[1] != b"ok":
+            raise ScriptContractError("a lease id was used again after it was settled")
+        return Lease(
+            id=lease_id,
+            target=target,
+            estimate_tokens=demand.total_tokens,
+            prompt_tokens=demand.input_tokens,
+            admitted_at_s=self._monotonic_s(),
+            requests_left=reply[2],
+            tokens_left=reply[3],
+        )
+
+    def settle(self, lease: Lease, settlement: Settlement) -> None:
+        """Replace a lease's estimate by what happened; queued, repeated until applied once."""
+        plan = self._plans.of(lease.target)
+        for window in plan.windows:
+            self.refusals.forget_concurrency(window)
+        self.settlements.add(plan, lease.target.day_reset, lease.id, settlement)
+
+    async def drain(self, deadline_s: float) -> int:
+        """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
+        return await self.settlements.drain(deadline_s)
+
+    async def close(self) -> None:
+        """Stop repeating settlements; call `drain` before."""
+        await self.settlements.close()
+
+    async def _ask(
+        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
+    ) -> list[Reply]:
+        """Run the script, once more with the server's clock if ours is in another day."""
+        reply = await self._reserve(plan, zone, lease_id, demand, ttl_ms, self._clock_ms())
+        if reply[0] == 0 and reply[1] == b"day_stale":
+            reply = await self._reserve(plan, zone, lease_id, demand, ttl_ms, int(reply[4]))
+        return reply
+
+    async def _reserve(
+        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int, now_ms: int
+    ) -> list[Reply]:
+        day = self._days.of(now_ms, zone)
+        return await self._client.run(
+            self._script,
+            plan.keys,
+            (
+                lease_id,
+                self._worker_id,
+                demand.total_tokens,
+                demand.input_tokens,
+                min(ttl_ms, LEASE_MAX_MS),
+                day.id,
+                day.end_ms,
+                *plan.limits,
+                self._server_now_ms(),
+            ),
+        )
+
+    def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
+        now_s = self._monotonic_s()
+        for window in plan.windows:
+            refusal = self.refusals.barring(window, demand_tokens=demand_tokens, now_s=now_s)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _refused(self, plan: Plan, demand_tokens: int, reply: list[Reply]) -> Refusal:
+        gate, position = Gate(reply[1].decode()), int(reply[2])
+        if gate is Gate.DAY_STALE:  # twice: the server's own day cannot be told; ask again soon
+            return Refusal(gate=gate, scope=plan.scope(0), retry_after_ms=DAY_STALE_RETRY_MS)
+        refusal = Refusal(gate=gate, scope=plan.scope(position), retry_after_ms=int(reply[3]))
+        self.refusals.remember(
+            plan.windows[position - 1],
+            refusal,
+            demand_tokens=demand_tokens,
+            now_s=self._monotonic_s(),
+        )
+        return refusal

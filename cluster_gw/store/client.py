@@ -13,9 +13,9 @@ from typing import Final
 import hiredis
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
-from cluster_gw.store.lane import Lane, ScriptMissingError, disconnect, type_of_reply
+from cluster_gw.store.lane import Lane, NotSentError, Reply, ScriptMissingError, disconnect
 from cluster_gw.store.scripts import Script
-from cluster_gw.store.topology import CONNECT_TIMEOUT_S, ConnectionSource, SingleServer
+from cluster_gw.store.topology import TLS_CONNECT_TIMEOUT_S, ConnectionSource, SingleServer
 
 DEADLINE_S: Final = 0.7
 MAX_PENDING: Final = 20_000
@@ -116,12 +116,12 @@ class RedisClient:
         if self._lane is not None:
             await self._lane.close()
 
-    def submit(self, *args: Argument, lazy: bool = False) -> asyncio.Future[type_of_reply]:
+    def submit(self, *args: Argument, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a command without waiting: see `call`; the future carries the reply or fault."""
         lane = self._lane
         if lane is None or lane.is_dead:
-            future: asyncio.Future[type_of_reply] = asyncio.get_running_loop().create_future()
-            future.set_exception(StoreLostError("redis is away"))
+            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            future.set_exception(NotSentError("redis is away"))
         else:
             future = lane.submit(pack(args), lazy=lazy)
         future.add_done_callback(self._count_lost)
@@ -129,11 +129,11 @@ class RedisClient:
 
     def submit_script(
         self, script: Script, keys: Sequence[str], args: Sequence[Argument], *, lazy: bool = False
-    ) -> asyncio.Future[type_of_reply]:
+    ) -> asyncio.Future[Reply]:
         """Queue a script by its SHA-1; fails with `ScriptMissingError` when it must be loaded."""
         return self.submit("EVALSHA", script.sha, len(keys), *keys, *args, lazy=lazy)
 
-    async def call(self, *args: Argument, lazy: bool = False) -> type_of_reply:
+    async def call(self, *args: Argument, lazy: bool = False) -> Reply:
         """Run a command.
 
         Args:
@@ -151,7 +151,7 @@ class RedisClient:
 
     async def run(
         self, script: Script, keys: Sequence[str], args: Sequence[Argument], *, lazy: bool = False
-    ) -> list[type_of_reply]:
+    ) -> list[Reply]:
         """Run a script, loading it first when the server does not know it.
 
         Returns:
@@ -173,7 +173,7 @@ class RedisClient:
             raise ScriptContractError(f"{script.name} did not answer a list")
         return reply
 
-    def _count_lost(self, future: asyncio.Future[type_of_reply]) -> None:
+    def _count_lost(self, future: asyncio.Future[Reply]) -> None:
         if not future.cancelled() and isinstance(future.exception(), StoreLostError):
             self.lost += 1
 
@@ -201,7 +201,7 @@ class RedisClient:
         backoff_s = BACKOFF_MIN_S
         while True:
             lane = await self._open()
-            if lane is not None:
+            if lane is not None and not lane.is_dead:
                 break
             await asyncio.sleep(backoff_s * (0.5 + self._jitter() / 2))
             backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
@@ -217,8 +217,8 @@ class RedisClient:
         connection = self._source.make()
         lane: Lane | None = None
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S + self.deadline_s):
-                await connection.connect()
+            async with asyncio.timeout(TLS_CONNECT_TIMEOUT_S + self.deadline_s):
+                await connection.connect()  # type: ignore[no-untyped-call]
                 lane = Lane(
                     connection,
                     deadline_s=self.deadline_s,
@@ -238,4 +238,5 @@ class RedisClient:
 
 def pack(args: Sequence[Argument]) -> bytes:
     """Encode a command in Redis' protocol."""
-    return hiredis.pack_command(tuple(args))
+    packed: bytes = hiredis.pack_command(tuple(args))  # type: ignore[arg-type] # its stub: 1-tuples
+    return packed

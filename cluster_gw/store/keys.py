@@ -86,9 +86,9 @@ KEY_SHAPES: Final = (
 
 
 def encode_part(text: str) -> str:
-    """Percent-encode text for use between colons; `a-z A-Z 0-9 - _ . ~` stay, a leading `_` does not.
+    """Percent-encode text for use between colons; letters, digits and `-_.~` stay.
 
-    The leading underscore is ours, for `_all` and `_acct`.
+    A leading underscore does not stay: it is ours, for `_all` and `_acct`.
     """
     # surrogatepass: a lone surrogate cannot be encoded otherwise, and must not raise here.
     encoded = quote(text, safe="", errors="surrogatepass")

@@ -32,12 +32,16 @@ UNAVAILABLE: Final = frozenset(
 """Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
 
 
+class NotSentError(StoreLostError):
+    """Redis was known to be away, or the queue was full: nothing was sent."""
+
+
 class ScriptMissingError(StoreLostError):
     """The server does not know the script; nothing was executed."""
 
 
-type_of_reply = Any
-"""Redis replies are untyped until a wrapper reads them: bytes, int, None, or lists of these."""
+Reply = Any
+"""A reply before a wrapper reads it: bytes, int, None, or lists of these."""
 
 
 def fault_of_reply(fault: ResponseError) -> StoreLostError | ScriptContractError:
@@ -83,8 +87,8 @@ class Lane:
         self._on_death = on_death
         self._loop = asyncio.get_running_loop()
         self._buffer: list[bytes] = []
-        self._waiting: deque[asyncio.Future[type_of_reply]] = deque()
-        self._deadlines: deque[tuple[float, asyncio.Future[type_of_reply]]] = deque()
+        self._waiting: deque[asyncio.Future[Reply]] = deque()
+        self._deadlines: deque[tuple[float, asyncio.Future[Reply]]] = deque()
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -97,7 +101,7 @@ class Lane:
         """Calls that wait for a reply, abandoned ones included."""
         return len(self._waiting)
 
-    def submit(self, packed: bytes, *, lazy: bool = False) -> asyncio.Future[type_of_reply]:
+    def submit(self, packed: bytes, *, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a call; its future ends within the deadline.
 
         Args:
@@ -108,9 +112,9 @@ class Lane:
             The reply, or StoreLostError or ScriptContractError. Cancelling it changes nothing for
             the others: its place in the order of replies stays.
         """
-        future: asyncio.Future[type_of_reply] = self._loop.create_future()
+        future: asyncio.Future[Reply] = self._loop.create_future()
         if self.is_dead or len(self._waiting) >= self._max_pending:
-            future.set_exception(StoreLostError("redis is away" if self.is_dead else "queue full"))
+            future.set_exception(NotSentError("redis is away" if self.is_dead else "queue full"))
             return future
         self.calls += 1
         self._buffer.append(packed)
@@ -165,6 +169,11 @@ class Lane:
                 if not self._buffer or self._lazy_timer is not None:
                     self._wake = self._loop.create_future()
                     await self._wake
+                if self._lazy_timer is not None:
+                    self._lazy_timer.cancel()
+                    self._lazy_timer = None
+                if not self._buffer:
+                    continue
                 data = b"".join(self._buffer)
                 self._buffer.clear()
                 if not self._connection.is_connected:
@@ -188,7 +197,7 @@ class Lane:
         except Exception as fault:  # noqa: BLE001 - the boundary: any fault of the connection
             self.kill(f"read failed: {type(fault).__name__}")
 
-    def _answer(self, reply: type_of_reply) -> None:
+    def _answer(self, reply: Reply) -> None:
         self._misses_in_row = 0
         future = self._waiting.popleft()
         if future.done():
@@ -203,8 +212,9 @@ class Lane:
         now = self._loop.time()
         if now - due > LATE_LOOP_S:
             # This loop was blocked, not Redis: read what has arrived before judging.
-            again = now + GRACE_S
-            self._deadline_timer = self._loop.call_at(again, self._check_deadlines, again)
+            self._deadline_timer = self._loop.call_at(
+                now + GRACE_S, self._check_deadlines, math.inf
+            )
             return
         missed = False
         while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][1].done()):

@@ -4,7 +4,6 @@
 asks Sentinel for the master, or one per cluster node, fits the same shape.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -40,20 +39,19 @@ class SingleServer:
         scheme = urlsplit(url).scheme
         if scheme not in SCHEMES:
             raise ConfigInvalidError([f"redis.url: the scheme must be one of {sorted(SCHEMES)}"])
-        options: Mapping[str, Any] = {  # redis-py takes its settings untyped
+        options: dict[str, Any] = {  # redis-py takes its settings untyped
             "protocol": 2,  # RESP3 adds a maintenance handshake to each connection
             "client_name": name,
             # The lane has its own deadlines; a socket timeout would close an idle connection.
             "socket_timeout": None,
-            "socket_connect_timeout": (
-                TLS_CONNECT_TIMEOUT_S if scheme == "rediss" else CONNECT_TIMEOUT_S
-            ),
-            "socket_keepalive": True,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
             "health_check_interval": 0,
             "retry": Retry(NoBackoff(), 0),  # the client reconnects with its own backoff
         }
-        if scheme == "unix":
-            options = {name: value for name, value in options.items() if "keepalive" not in name}
+        if scheme == "rediss":
+            options["socket_connect_timeout"] = TLS_CONNECT_TIMEOUT_S
+        if scheme != "unix":
+            options["socket_keepalive"] = True
         try:
             # Kept as long as this source: connections refer to their pool weakly.
             self._pool = ConnectionPool.from_url(url, **options)
@@ -62,4 +60,5 @@ class SingleServer:
 
     def make(self) -> AbstractConnection:
         """Give a new, closed connection."""
-        return self._pool.make_connection()
+        connection: AbstractConnection = self._pool.make_connection()  # type: ignore[no-untyped-call]
+        return connection

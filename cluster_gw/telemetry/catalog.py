@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
-LATENCY_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+LATENCY_BUCKETS_S: Final = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
+)  # fmt: skip
 OVERHEAD_BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
 
 
@@ -40,9 +42,7 @@ def _gauge(name: str, text: str, *labels: str) -> Metric:
 
 
 def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
-    return Metric(
-        name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, buckets=buckets
-    )
+    return Metric(name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, buckets=buckets)
 
 
 REQUESTS: Final = _counter(

@@ -60,7 +60,8 @@ def redact(text: str, *secrets: str | None, limit: int = MAX_CHARACTERS) -> str:
     """
     if len(text) > MAX_READ_CHARACTERS:
         # A secret must not be halved by the cut: drop the last word.
-        text = text[:MAX_READ_CHARACTERS].rsplit(maxsplit=1)[0]
+        head, _, _ = text[:MAX_READ_CHARACTERS].rpartition(" ")
+        text = head
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     for secret in secrets:
         if secret and len(secret) >= MIN_SECRET_CHARACTERS:

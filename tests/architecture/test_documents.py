@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import cluster_gw
+from cluster_gw.core.outcome.failure_codes import FailureCode
 from tests.architecture.source_tree import (
     ROOT,
     make_targets,
@@ -52,6 +53,35 @@ def declared_routes() -> set[str]:
         and isinstance(node.value, str)
         and ROUTE.fullmatch(node.value)
     }
+
+
+def unnamed(text: str) -> str:
+    """`/models/{id}` and `/models/{model:path}` are the same path."""
+    return re.sub(r"\{[a-z_]+(?::[a-z]+)?\}", "{}", text)
+
+
+def error_codes() -> set[str]:
+    """Codes the product can answer with: built in place, declared in a table, or of one attempt."""
+    trees = [
+        parse(path) for path in python_files("cluster_gw") if "simulator" not in relative(path)
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    built = {
+        word.value.value
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ErrorBody")
+        for word in node.keywords
+        if word.arg == "code" and isinstance(word.value, ast.Constant)
+    }
+    declared = {
+        key.value
+        for node in nodes
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "ERROR_CODES"
+        for key in ast.walk(node)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        if re.fullmatch(r"[a-z]+(_[a-z]+)+", key.value)
+    }
+    return {str(code) for code in built} | declared | {code.value for code in FailureCode}
 
 
 def test_version_is_the_same_everywhere() -> None:
@@ -109,9 +139,16 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 
 
 def test_every_route_is_documented() -> None:
-    text = read("README.md") + read("docs/architecture.md")
+    text = unnamed(read("README.md") + read("docs/architecture.md"))
+    routes = {unnamed(route).rstrip("/") for route in declared_routes()}
 
-    assert [route for route in sorted(declared_routes()) if route not in text] == []
+    assert [route for route in sorted(routes) if route not in text] == []
+
+
+def test_every_error_code_is_documented() -> None:
+    documented = set(re.findall(r"`([a-z_]+)`", read("docs/errors.md")))
+
+    assert sorted(error_codes() - documented) == []
 
 
 def test_every_dependency_has_its_reason() -> None:

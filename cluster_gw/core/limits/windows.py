@@ -34,7 +34,7 @@ class Gate(StrEnum):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Upper bounds of one scope; None means not limited. Counts are at least 0; 0 admits nothing."""
+    """Upper bounds of one scope, at least 0; None means not limited, 0 admits nothing."""
 
     rpm: int | None = None
     rpd: int | None = None

@@ -52,9 +52,7 @@ def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charg
         demand: the estimate under which the attempt was admitted.
     """
     if usage is not None and usage.total_tokens > 0:
-        return Charge(
-            counts_request=True, tokens=usage.total_tokens, source=TokenSource.REPORTED
-        )
+        return Charge(counts_request=True, tokens=usage.total_tokens, source=TokenSource.REPORTED)
     return Charge(
         counts_request=True,
         tokens=demand.input_tokens + estimate_tokens(characters),
@@ -81,7 +79,5 @@ def charge_failure(
     if fault.kind in NO_WORK_DONE or (fault.kind is FaultKind.IN_BAND and not characters):
         return NO_TOKENS
     if characters is None:
-        return Charge(
-            counts_request=True, tokens=demand.total_tokens, source=TokenSource.ESTIMATED
-        )
+        return Charge(counts_request=True, tokens=demand.total_tokens, source=TokenSource.ESTIMATED)
     return charge_answer(None, characters, demand)

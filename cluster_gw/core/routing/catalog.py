@@ -103,7 +103,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     unknown_model_is_default: bool = False
 
     def resolve(self, model: str) -> Resolved | None:
-        """Tell what `model` stands for, in the order of DESIGN 4.7; None when nothing has that name.
+        """Tell what `model` stands for (order of DESIGN 4.7); None when nothing has that name.
 
         Empty and `auto` mean the default combo; then combo id, route id, `provider:model`.
         """
@@ -111,7 +111,8 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         combo = self.combos.get(ComboId(name))
         if combo is not None:
             return self._of_combo(combo)
-        route = self.routes.get(RouteId(name)) or self.routes.get(RouteId(name.replace(":", "/", 1)))
+        alias = RouteId(name.replace(":", "/", 1))
+        route = self.routes.get(RouteId(name)) or self.routes.get(alias)
         if route is not None:
             return Resolved(
                 combo=ComboId(route.id),

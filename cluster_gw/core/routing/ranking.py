@@ -1,6 +1,6 @@
 """The result of routing: every eligible route in order with its reasons, and every absent one.
 
-`score = Σ contribution × Π multipliers + Σ adjustments`, rounded to 1e-9; order is match_tier,
+`score = sum of contributions, times every multiplier, plus every adjustment`, rounded to 1e-9; order is match_tier,
 score, declared position. A strategy that only orders has `score: None` and no factors.
 """
 
@@ -44,7 +44,7 @@ class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExclusionCode(StrEnum):
-    """Why a route is absent from the ranking; a subset, by value, of the skip codes of the trace."""
+    """Why a route is absent; a subset, by value, of the skip codes of the trace."""
 
     DISABLED = "disabled"
     NO_KEY = "no_key"

@@ -1,0 +1,61 @@
+"""The values of admission: what is asked, what is granted, what is reported back.
+
+Import them from `store.admission`; they live here so that its parts can share them.
+"""
+
+import msgspec
+
+from cluster_gw.core.limits.windows import Gate, Limits
+from cluster_gw.units import KeyId, LeaseId
+
+
+class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """A target as admission sees it; built once per catalog, not per request."""
+
+    provider: str
+    account: str
+    key: KeyId
+    model: str
+    day_reset: str
+    model_limits: Limits
+    key_limits: Limits
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """Admitted capacity.
+
+    Attributes:
+        admitted_at_s: the worker's monotonic clock when the reply arrived.
+        requests_left: what the tightest window had left this minute, -1 when none is limited.
+        tokens_left: the same in tokens.
+    """
+
+    id: LeaseId
+    target: TargetLimits
+    estimate_tokens: int
+    prompt_tokens: int
+    admitted_at_s: float
+    requests_left: int = -1
+    tokens_left: int = -1
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a target was not admitted and how long until it may be; never an error."""
+
+    gate: Gate
+    scope: str  # "model" or "key"
+    retry_after_ms: int
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """The fact that replaces an estimate.
+
+    Attributes:
+        counts_request: False only when nothing was sent upstream.
+        tokens: what was used; 0 for a failed attempt without reported usage.
+        outcome: `success`, or a failure class; kept for statistics.
+    """
+
+    counts_request: bool
+    tokens: int
+    outcome: str

@@ -1,0 +1,93 @@
+"""What the admission scripts need of a target and of a day, worked out once instead of per call."""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.core.limits.windows import CalendarDay, Limits, calendar_day
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import TargetLimits
+
+MAX_PLANS: Final = 10_000  # targets of some catalogs; a reload brings new ones
+SCOPE_NONE: Final = "none"
+NO_LIMIT: Final = -1
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A target in the words of the scripts.
+
+    Attributes:
+        keys: all keys, in the order of the script headers.
+        windows: the counters of each window, in order; they name what a refusal is about.
+        scopes: `model` or `key` for each window.
+        limits: five bounds for each window, -1 for none.
+    """
+
+    keys: tuple[str, ...]
+    windows: tuple[str, ...]
+    scopes: tuple[str, ...]
+    limits: tuple[int, ...]
+
+    def scope(self, position: int) -> str:
+        """The scope of window `position`, counted from 1; 0 stands for no window."""
+        return self.scopes[position - 1] if position else SCOPE_NONE
+
+
+class Plans:
+    """Plans by target."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._plans: dict[TargetLimits, Plan] = {}
+
+    def of(self, target: TargetLimits) -> Plan:
+        """Give the plan of a target: its model window, and its key's when that has limits."""
+        plan = self._plans.get(target)
+        if plan is None:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[target] = self._build(target)
+        return plan
+
+    def _build(self, target: TargetLimits) -> Plan:
+        slot = self._keys.slot(target.provider, target.account)
+        windows = [self._keys.model_window(slot, target.key, target.model)]
+        scopes, limits = ["model"], [*five(target.model_limits)]
+        if not target.key_limits.is_unlimited():
+            windows.append(self._keys.key_window(slot, target.key))
+            scopes.append("key")
+            limits += five(target.key_limits)
+        pairs = [name for window in windows for name in (window.counters, window.flights)]
+        return Plan(
+            keys=(self._keys.lease_expiries(slot), self._keys.lease_records(slot), *pairs),
+            windows=tuple(window.counters for window in windows),
+            scopes=tuple(scopes),
+            limits=tuple(limits),
+        )
+
+
+def five(limits: Limits) -> tuple[int, ...]:
+    """The bounds of a scope in the order of the script's arguments."""
+    bounds = (limits.rpm, limits.rpd, limits.tpm, limits.tpd, limits.concurrency)
+    return tuple(NO_LIMIT if bound is None else bound for bound in bounds)
+
+
+class Days:
+    """The present day of each zone, worked out anew only when it has ended."""
+
+    def __init__(self) -> None:
+        self._days: dict[str, tuple[int, CalendarDay]] = {}
+
+    def of(self, now_ms: int, zone: str) -> CalendarDay:
+        """Tell the day of `zone` that contains `now_ms`, ms since the epoch."""
+        known = self._days.get(zone)
+        # A clock that stepped back may be in the day before the one that was worked out.
+        if (
+            known is not None
+            and known[0] <= now_ms
+            and (now_ms < known[1].end_ms or not known[1].id)
+        ):
+            return known[1]
+        day = calendar_day(now_ms, zone)
+        self._days[zone] = (now_ms, day)
+        return day

@@ -1,0 +1,172 @@
+"""Settlements on their way to Redis: queued, sent without delaying anyone, repeated until applied.
+
+Room 10, off the response path. The script applies a lease id once and remembers it for ten minutes,
+so repeating is safe within that time and stops a minute before its end.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.lane import Reply
+from cluster_gw.store.lease import Settlement
+from cluster_gw.store.plan import Days, Plan
+from cluster_gw.store.scripts import Script
+from cluster_gw.units import LeaseId
+
+MAX_PENDING: Final = 50_000
+RETRY_FOR_S: Final = 540.0  # lua/lib/lease.lua remembers a settled lease for 600 s
+BACKOFF_MIN_S: Final = 0.02
+BACKOFF_MAX_S: Final = 1.0
+BATCH: Final = 256
+
+
+class Entry:
+    """One settlement that is not known to be applied."""
+
+    __slots__ = ("day_ms", "lease_id", "plan", "settlement", "tried_at_s", "zone")
+
+    def __init__(
+        self, *, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, tried_at_s: float
+    ) -> None:
+        self.plan = plan
+        self.zone = zone
+        self.lease_id = lease_id
+        self.settlement = settlement
+        self.tried_at_s = tried_at_s
+        self.day_ms: int | None = None  # the server's clock, once it found ours to be off
+
+
+class SettlementQueue:
+    """Applies settlements exactly once.
+
+    Attributes:
+        pending: settlements not known to be applied.
+        applied: settlements applied, or found to be applied before.
+        late: those among them whose lease Redis no longer knew.
+        abandoned: given up after nine minutes, or refused because the queue was full. Their lease
+            expires, which keeps the request and the prompt counted.
+        faults: settlements the script called wrong.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        script: Script,
+        days: Days,
+        *,
+        clock_ms: Callable[[], int],
+        monotonic_s: Callable[[], float],
+        server_now_ms: Callable[[], int],
+        max_pending: int = MAX_PENDING,
+    ) -> None:
+        self.pending = 0
+        self.applied = 0
+        self.late = 0
+        self.abandoned = 0
+        self.faults = 0
+        self._client = client
+        self._script = script
+        self._days = days
+        self._clock_ms = clock_ms
+        self._monotonic_s = monotonic_s
+        self._server_now_ms = server_now_ms
+        self._max_pending = max_pending
+        self._again: deque[Entry] = deque()
+        self._retrying: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def add(self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement) -> None:
+        """Queue a settlement; it leaves with the next admission, or within 2 ms."""
+        if self.pending >= self._max_pending:
+            self.abandoned += 1
+            return
+        self.pending += 1
+        self._idle.clear()
+        now_s = self._monotonic_s()
+        entry = Entry(
+            plan=plan, zone=zone, lease_id=lease_id, settlement=settlement, tried_at_s=now_s
+        )
+        future = self._client.submit_script(self._script, plan.keys, self._args(entry), lazy=True)
+        future.add_done_callback(partial(self._first_try_ended, entry))
+
+    async def drain(self, deadline_s: float) -> int:
+        """Wait until all are applied, at most `deadline_s`; tell how many are not."""
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return self.pending
+        return 0
+
+    async def close(self) -> None:
+        """Stop repeating; what is still pending stays unapplied."""
+        if self._retrying is not None:
+            self._retrying.cancel()
+            await asyncio.gather(self._retrying, return_exceptions=True)
+
+    def _args(self, entry: Entry) -> tuple[str | int, ...]:
+        day = self._days.of(entry.day_ms or self._clock_ms(), entry.zone)
+        settlement = entry.settlement
+        return (
+            entry.lease_id,
+            max(0, settlement.tokens),
+            int(settlement.counts_request),
+            day.id,
+            day.end_ms,
+            self._server_now_ms(),
+        )
+
+    def _first_try_ended(self, entry: Entry, future: asyncio.Future[Reply]) -> None:
+        fault = None if future.cancelled() else future.exception()
+        if future.cancelled():
+            self._repeat(entry)
+        else:
+            self._ended(entry, fault or future.result())
+
+    def _ended(self, entry: Entry, outcome: Reply) -> None:
+        if isinstance(outcome, StoreLostError):
+            self._repeat(entry)
+        elif isinstance(outcome, ScriptContractError):
+            self.faults += 1
+            self._finish()
+        elif outcome[0] == 0:  # day_stale: the reply carries the server's clock
+            entry.day_ms = int(outcome[2])
+            self._repeat(entry)
+        else:
+            self.applied += 1
+            self.late += outcome[1] == b"late"
+            self._finish()
+
+    def _finish(self) -> None:
+        self.pending -= 1
+        if self.pending == 0:
+            self._idle.set()
+
+    def _repeat(self, entry: Entry) -> None:
+        if self._monotonic_s() - entry.tried_at_s > RETRY_FOR_S:
+            self.abandoned += 1
+            self._finish()
+            return
+        self._again.append(entry)
+        if self._retrying is None or self._retrying.done():
+            self._retrying = asyncio.get_running_loop().create_task(self._retry())
+
+    async def _retry(self) -> None:
+        backoff_s = BACKOFF_MIN_S
+        while self._again:
+            await asyncio.sleep(backoff_s)
+            batch = [self._again.popleft() for _ in range(min(BATCH, len(self._again)))]
+            outcomes = await asyncio.gather(
+                *(self._client.run(self._script, e.plan.keys, self._args(e)) for e in batch),
+                return_exceptions=True,
+            )
+            lost = any(isinstance(outcome, StoreLostError) for outcome in outcomes)
+            backoff_s = min(backoff_s * 2, BACKOFF_MAX_S) if lost else BACKOFF_MIN_S
+            for entry, outcome in zip(batch, outcomes, strict=True):
+                self._ended(entry, outcome)

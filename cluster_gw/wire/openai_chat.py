@@ -1,0 +1,157 @@
+"""The parts of OpenAI's chat completions format that the gateway reads (API reference, 2025).
+
+Everything else stays raw. `ChatBody` is strict about what it reads, because its faults are told to
+the client by path; the answer structs are strict too, and `providers` falls back to a tolerant
+reading when a vendor bends the format.
+"""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from cluster_gw.wire.json_codec import JsonReader
+
+MAX_CHOICES: Final = 128  # the vendor's own bound of `n`
+DONE: Final = b"[DONE]"
+
+
+class Part(msgspec.Struct):
+    """One part of a message's content."""
+
+    type: str = ""
+    text: str | None = None
+
+
+class Message(msgspec.Struct):
+    """One message of a request."""
+
+    role: str
+    content: str | list[str | Part] | None = None
+
+
+class StreamOptions(msgspec.Struct):
+    """`stream_options`."""
+
+    include_usage: bool | None = None
+
+
+class ResponseFormat(msgspec.Struct):
+    """`response_format`."""
+
+    type: str
+
+
+class ChatBody(msgspec.Struct):
+    """What is read of a request; members that are not read are not checked."""
+
+    messages: Annotated[list[Message], msgspec.Meta(min_length=1)]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHOICES)] | None = None
+    tools: list[dict[str, msgspec.Raw]] | None = None
+    functions: list[dict[str, msgspec.Raw]] | None = None
+    tool_choice: str | dict[str, msgspec.Raw] | None = None
+    response_format: ResponseFormat | None = None
+    stop: str | list[str] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    user: str | None = None
+
+
+class PromptDetails(msgspec.Struct):
+    """`prompt_tokens_details`."""
+
+    cached_tokens: int | None = None
+
+
+class CompletionDetails(msgspec.Struct):
+    """`completion_tokens_details`."""
+
+    reasoning_tokens: int | None = None
+
+
+class UsageBody(msgspec.Struct):
+    """`usage`."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    prompt_tokens_details: PromptDetails | None = None
+    completion_tokens_details: CompletionDetails | None = None
+
+
+class FunctionBody(msgspec.Struct):
+    """The function of a tool call, or a fragment of it."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolCallBody(msgspec.Struct):
+    """A tool call, or a fragment of it."""
+
+    index: int | None = None
+    id: str | None = None
+    function: FunctionBody | None = None
+
+
+class AudioBody(msgspec.Struct):
+    """Spoken output; only its transcript counts as text."""
+
+    transcript: str | None = None
+
+
+class SpokenBody(msgspec.Struct):
+    """What a choice says: `delta` of a stream, `message` of a buffered answer."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[ToolCallBody] | None = None
+    function_call: FunctionBody | None = None
+    audio: AudioBody | None = None
+
+
+class ChunkChoice(msgspec.Struct):
+    """One choice of a chunk."""
+
+    delta: SpokenBody | None = None
+    finish_reason: str | None = None
+
+
+class ChunkBody(msgspec.Struct):
+    """One frame of a stream."""
+
+    choices: list[ChunkChoice] | None = None
+    usage: UsageBody | None = None
+    error: msgspec.Raw | None = None
+    object: str | None = None
+
+
+class AnswerChoice(msgspec.Struct):
+    """One choice of a buffered answer."""
+
+    message: SpokenBody | None = None
+    finish_reason: str | None = None
+
+
+class AnswerBody(msgspec.Struct):
+    """A buffered answer."""
+
+    choices: list[AnswerChoice] | None = None
+    usage: UsageBody | None = None
+    error: msgspec.Raw | None = None
+
+
+CHAT_READER: Final = JsonReader[ChatBody](ChatBody)
+CHUNK_READER: Final = JsonReader[ChunkBody](ChunkBody)
+ANSWER_READER: Final = JsonReader[AnswerBody](AnswerBody)
+STREAM_OPTIONS_READER: Final = JsonReader[dict[str, msgspec.Raw] | None](
+    dict[str, msgspec.Raw] | None
+)

@@ -1,0 +1,154 @@
+"""A configuration becomes exactly the routes, keys and combos it describes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, PhaseTimeouts, Route
+from cluster_gw.settings import Loaded, Secret, build_catalog, mask_secrets, secrets
+from cluster_gw.units import ComboId, KeyId, RouteId
+
+Load = Callable[..., Loaded]
+
+BIG, SMALL = RouteId("far/big"), RouteId("local/small")
+
+
+def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: Load) -> None:
+    base["providers"]["far"] |= {
+        "limits": {"rpd": 500, "concurrency": 4},
+        "day_reset": "America/Los_Angeles",
+        "timeouts": {"stall_s": 30},
+    }
+    base["keys"][0] |= {"account": "acme", "models": ["big"], "limits": {"rpd": 90, "tpm": "6k"}}
+    base["models"][0] |= {
+        "name": "Big One",
+        "context_window": "131k",
+        "tools": False,
+        "vision": True,
+        "limits": {"rpm": 30},
+        "weight": 0.5,
+    }
+    base["combos"].append(
+        {
+            "id": "coding",
+            "family": "classic",
+            "strategy": "round-robin",
+            "members": ["local:small", {"route": "far/big", "enabled": False}],
+            "response": {"min_content_length": 3},
+        }
+    )
+
+    catalog = build_catalog(load(base).settings, 7)
+
+    far_key = Key(
+        id=KeyId("far-a"),
+        provider="far",
+        account="acme",
+        models=frozenset({"big"}),
+        limits=Limits(rpd=90, tpm=6000, concurrency=4),
+    )
+    own_key = Key(id=KeyId("local-keyless"), provider="local", account="local-keyless")
+    assert catalog == Catalog(
+        version=7,
+        routes={
+            BIG: Route(
+                id=BIG,
+                provider="far",
+                model="big",
+                dialect=Dialect.OPENAI,
+                base_url="https://far.example/v1",
+                name="Big One",
+                limits=Limits(rpm=30),
+                day_reset="America/Los_Angeles",
+                timeouts=PhaseTimeouts(stall_s=30.0),
+                context_window=131_000,
+                tools=False,
+                vision=True,
+                weight=0.5,
+                keys=(far_key,),
+            ),
+            SMALL: Route(
+                id=SMALL,
+                provider="local",
+                model="small",
+                dialect=Dialect.OPENAI,
+                base_url="http://127.0.0.1:9001/v1",
+                name="small",
+                keyless=True,
+                keys=(own_key,),
+            ),
+        },
+        combos={
+            ComboId("auto"): Combo(
+                id=ComboId("auto"),
+                family="bandit",
+                strategy="priority",
+                members=(Member(route=BIG), Member(route=SMALL)),
+                gate=GatePolicy(reject_empty=True),
+            ),
+            ComboId("coding"): Combo(
+                id=ComboId("coding"),
+                family="classic",
+                strategy="round-robin",
+                members=(Member(route=SMALL), Member(route=BIG, enabled=False)),
+                gate=GatePolicy(min_content_length=3),
+            ),
+        },
+        default_combo=ComboId("auto"),
+    )
+
+
+def test_a_key_serves_only_the_models_it_names(base: dict[str, Any], load: Load) -> None:
+    base["models"].append({"provider": "far", "model": "mid"})
+    base["keys"][0]["models"] = ["mid"]
+    base["keys"].append(
+        {"id": "far-b", "provider": "far", "secret": "x", "base_url": "https://relay.example/v1/"}
+    )
+
+    routes = build_catalog(load(base).settings, 1).routes
+
+    assert [k.id for k in routes[BIG].keys] == ["far-b"]
+    assert [k.id for k in routes[RouteId("far/mid")].keys] == ["far-a", "far-b"]
+    assert routes[BIG].keys[0].base_url == "https://relay.example/v1"
+
+
+def test_a_response_given_in_part_keeps_the_default_of_its_family(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["combos"][0]["response"] = {"require_terminal": True}
+
+    gate = build_catalog(load(base).settings, 1).combos[ComboId("auto")].gate
+
+    assert gate == GatePolicy(reject_empty=True, require_terminal=True)
+
+
+def test_an_unknown_model_goes_to_the_default_only_when_asked(
+    base: dict[str, Any], load: Load
+) -> None:
+    assert build_catalog(load(base).settings, 1).resolve("nobody") is None
+
+    base["unknown_model"] = "default"
+
+    assert build_catalog(load(base).settings, 1).resolve("nobody") is not None
+
+
+def test_secrets_are_apart_from_the_catalog(load: Load) -> None:
+    settings = load().settings
+
+    assert secrets(settings) == {KeyId("far-a"): Secret("sk-far-private")}
+    assert "sk-far-private" not in repr(settings) + repr(build_catalog(settings, 1))
+
+
+def test_settings_survive_a_round_trip_with_their_secrets_masked(load: Load) -> None:
+    settings = load().settings
+
+    shown = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=mask_secrets))
+
+    assert shown["keys"][0]["secret"] == shown["redis"]["url"] == "***"
+    shown["keys"][0]["secret"] = "env:FAR_KEY"
+    shown["redis"]["url"] = "embedded:"
+    assert load(shown).settings == settings
