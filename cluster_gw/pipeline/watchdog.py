@@ -1,8 +1,8 @@
 """One timer for all phases of an attempt: cancels the task that works when a bound passes.
 
 A phase bound (headers, idle, stall) moves often, a cap (client deadline, total, time budget)
-seldom; the nearest of both counts. Moving a bound later costs an assignment: the timer looks when it fires
-whether the bound has moved, instead of being made anew for each chunk of a stream.
+seldom; the nearest of both counts. Moving a bound later costs an assignment: the timer looks when
+it fires whether the bound has moved, instead of being made anew for each chunk of a stream.
 """
 
 import asyncio

@@ -57,9 +57,7 @@ class Provider(Protocol):
     def is_stream(self, content_type: str) -> bool:
         """Whether a 200 with this content type (may be empty) is worth decoding as a stream."""
 
-    def decode_not_stream(
-        self, body: bytes, content_type: str, secret: str | None = None
-    ) -> Fault:
+    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
         """The fault of a 200 that answered a streaming request with something else."""
 
     def decode_completion(

@@ -26,8 +26,8 @@ class Models:
     async def __call__(
         self,
         scope: MutableMapping[str, Any],
-        receive: Receive,
-        send: Send,  # noqa: ARG002
+        _receive: Receive,
+        send: Send,
     ) -> None:
         """Serve one listing (ASGI)."""
         headers = dict(scope["headers"])

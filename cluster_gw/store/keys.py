@@ -31,7 +31,7 @@ KEY_SHAPES: Final = (
     KeyShape(
         pattern="w:{<provider>.<account>}:<key>:<model>",
         type="hash",
-        ttl="day end + 1 h, or 26 h",
+        ttl="27 h",
         content="Counters of a key on one model. i: leases in flight at the last write. "
         "b, rs, ts, r0..r60, t0..t60: minute ring (newest second, sums, buckets of requests and "
         "tokens). hb, hrs, hts, hr0..hr24, ht0..ht24: rolling day. d, de, dr, dt: calendar day "
@@ -40,13 +40,13 @@ KEY_SHAPES: Final = (
     KeyShape(
         pattern="w:{<provider>.<account>}:<key>:_all",
         type="hash",
-        ttl="day end + 1 h, or 26 h",
+        ttl="27 h",
         content="The same for a key over all its models.",
     ),
     KeyShape(
         pattern="w:{<provider>.<account>}:_acct",
         type="hash",
-        ttl="day end + 1 h, or 26 h",
+        ttl="27 h",
         content="The same for an account over all its keys.",
     ),
     KeyShape(

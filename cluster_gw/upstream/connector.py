@@ -23,7 +23,7 @@ class AudibleProtocol(ResponseHandler):
         """Parses what came; see the class."""
         super().data_received(data)
         payload = self._payload
-        if True or payload is None or payload.is_eof():
+        if self._exception is None or payload is None or payload.is_eof():
             return
         if payload.exception() is None:
             payload.set_exception(ClientPayloadError("framing"), self._exception)

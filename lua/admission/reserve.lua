@@ -4,7 +4,7 @@
 -- @summary Admits one target against all its windows, or names the gate that refuses and when it opens.
 -- @keys 1 lz zset 80min lease id -> when its record may be dropped
 -- @keys 2 lh hash 80min lease id -> record
--- @keys 3 window hash day_end+1h counters of a window; 26 h when the day is rolling
+-- @keys 3 window hash 27h counters of a window
 -- @keys 4 flights zset 80min leases in flight in that window; further windows follow as pairs
 -- @keys 5.. window,flights pair as_3_and_4 the next windows
 -- @args 1 lease_id text minted by the caller: the operation id
@@ -48,7 +48,7 @@ for at = 8, #ARGV - 1 do
 end
 local now = clock_ms(whole(#ARGV, 0))
 
-local known = redis.call('HGET', KEYS[2], lease_id)
+local known, touched = lease_find(KEYS[2], lease_id)
 if known then
   return { 2, known == 'S' and SETTLED or OK, -1, -1 }
 end
@@ -112,16 +112,15 @@ local function least(left, limit, used)
 end
 for n = 1, windows do
   local w, flights = loaded[n], KEYS[2 * n + 2]
-  window_add(w, 1, estimate, counts[n] + 1, now)
+  window_add(w, 1, estimate, counts[n] + 1)
   redis.call('ZADD', flights, expiry, lease_id)
-  redis.call('PEXPIRE', flights, KEEP_MS)
+  if counts[n] == 0 or w.minute.moved then -- new, or not renewed in this second
+    redis.call('PEXPIRE', flights, KEEP_MS)
+  end
   lease.places[n] = { name = w.key, bucket = w.minute.b, state = 'R',
     kind = w.day and 'd' or 'h', day = w.day and w.day.d or w.hours.b }
   requests_left = least(requests_left, limits[5 * n - 4], w.minute.rs)
   tokens_left = least(tokens_left, limits[5 * n - 2], w.minute.ts)
 end
-redis.call('HSET', KEYS[2], lease_id, lease_write(lease))
-redis.call('PEXPIRE', KEYS[2], KEEP_MS)
-redis.call('ZADD', KEYS[1], expiry + MARK_MS, lease_id)
-redis.call('PEXPIRE', KEYS[1], KEEP_MS)
+lease_keep(KEYS[1], KEYS[2], lease_id, lease_write(lease), expiry + MARK_MS, touched, now)
 return { 1, OK, requests_left, tokens_left }

@@ -4,7 +4,7 @@
 -- @summary Replaces a lease's estimate by the fact, exactly once; also releases (no request, no tokens).
 -- @keys 1 lz zset 80min lease id -> when its record may be dropped
 -- @keys 2 lh hash 80min lease id -> record, or S
--- @keys 3 window hash day_end+1h counters of a window; 26 h when the day is rolling
+-- @keys 3 window hash 27h counters of a window
 -- @keys 4 flights zset 80min leases in flight in that window
 -- @keys 5.. window,flights pair as_3_and_4 the next windows, in the order of the reservation
 -- @args 1 lease_id text the operation id
@@ -34,7 +34,7 @@ if #ARGV ~= 6 or windows < 1 or windows % 1 ~= 0 or lease_id == '' or counts_req
 end
 local now = clock_ms(whole(6, 0))
 
-local text = redis.call('HGET', KEYS[2], lease_id)
+local text, touched = lease_find(KEYS[2], lease_id)
 if text == 'S' then
   return { 2, SETTLED }
 end
@@ -62,13 +62,9 @@ for n = 1, windows do
     window_correct(place, counts_request - 1, actual - held, lease_count(flights, now))
   elseif counts_request + actual > 0 then
     local w = window_load(key, day_id, day_end, now)
-    window_add(w, counts_request, actual, lease_count(flights, now), now)
+    window_add(w, counts_request, actual, lease_count(flights, now))
   end
 end
 
-lease_prune(KEYS[1], KEYS[2], now)
-redis.call('HSET', KEYS[2], lease_id, 'S')
-redis.call('PEXPIRE', KEYS[2], KEEP_MS)
-redis.call('ZADD', KEYS[1], now + MARK_MS, lease_id)
-redis.call('PEXPIRE', KEYS[1], KEEP_MS)
+lease_keep(KEYS[1], KEYS[2], lease_id, 'S', now + MARK_MS, touched, now)
 return { 1, code }

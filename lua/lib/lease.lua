@@ -4,12 +4,13 @@
 --   wl  sorted set, one beside each window: lease id -> expiry, only while it counts as in flight
 -- A record reads: R est=1200 prompt=200 exp=1795000000000 worker=w1 <window>@<second>@<day>@<state>
 -- with one place per window; day is h<hour> or d<yyyymmdd>; state R reserved, X reclaimed. The first
--- letter is X when every place is.
+-- letter is X when every place is. lh also holds `_touched`, when the TTLs of lh and lz were renewed.
 --@include lib/correct.lua
 local MARK_MS = 600000 -- how long a settled or reclaimed lease is remembered
 local LEASE_MAX_MS = 3600000
 local KEEP_MS = LEASE_MAX_MS + MARK_MS + 600000 -- TTL of lh, lz and wl after their last write
 local PRUNE_MAX = 8
+local TOUCH_MS = 60000
 
 local function lease_write(lease)
   local head, text = 'X', ''
@@ -42,6 +43,26 @@ local function lease_prune(lz, lh, now)
   end
 end
 
+-- What is known of a lease, and when the TTLs of lh and lz were last renewed.
+local function lease_find(lh, id)
+  local values = redis.call('HMGET', lh, id, '_touched')
+  return values[1], tonumber(values[2] or 0)
+end
+
+-- Stores a record until `drop_at`. TTLs are renewed once a minute: within that time lz cannot have run
+-- empty and lost its TTL, since records stay for ten.
+local function lease_keep(lz, lh, id, record, drop_at, touched, now)
+  redis.call('ZADD', lz, drop_at, id)
+  if touched <= now and now - touched < TOUCH_MS then
+    redis.call('HSET', lh, id, record)
+    return
+  end
+  redis.call('HSET', lh, id, record, '_touched', now)
+  redis.call('PEXPIRE', lh, KEEP_MS)
+  redis.call('PEXPIRE', lz, KEEP_MS)
+end
+
+-- Leases in flight: members of wl that have not expired.
 local function lease_count(wl, now)
   return redis.call('ZCOUNT', wl, '(' .. now, '+inf')
 end

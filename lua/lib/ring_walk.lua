@@ -5,6 +5,7 @@
 -- pruning is allowed in a refusal too. Afterwards ring.b is the bucket that counts now.
 local function ring_advance(key, ring)
   local kind, p, old, new = ring.kind, ring.kind.p, ring.b, ring.bucket
+  ring.moved = old ~= new
   if not old or old == new then
     ring.b = new
     return

@@ -4,7 +4,7 @@
 --@include lib/ring_walk.lua
 --@include lib/day.lua
 
-local HOUR_MS = 3600000
+local WINDOW_KEEP_MS = 97200000 -- 27 h after the last write: longer than any day
 
 -- The window as of `now`, pruned. `id` and `end_ms` are the caller's day, 0 for a rolling one.
 local function window_load(key, id, end_ms, now)
@@ -28,8 +28,9 @@ local function window_load(key, id, end_ms, now)
   return w
 end
 
--- Adds to minute and day, sets what is in flight, and renews the TTL: one write.
-local function window_add(w, requests, tokens, in_flight, now)
+-- Adds to minute and day and sets what is in flight: one write. The TTL is renewed once a second, and
+-- always when the key is new, because then the ring has moved, too.
+local function window_add(w, requests, tokens, in_flight)
   local m, h, d = w.minute, w.hours, w.day
   local s = m.b % MINUTE.size
   m.rs, m.ts = m.rs + requests, m.ts + tokens
@@ -38,11 +39,12 @@ local function window_add(w, requests, tokens, in_flight, now)
     redis.call('HSET', w.key, 'i', in_flight, 'b', m.b, 'rs', m.rs, 'ts', m.ts,
       'r' .. s, m.r + requests, 't' .. s, m.t + tokens, 'hb', h.b, 'hrs', h.rs + requests,
       'hts', h.ts + tokens, 'hr' .. o, h.r + requests, 'ht' .. o, h.t + tokens)
-    redis.call('PEXPIRE', w.key, DAY_MAX_MS)
   else
     redis.call('HSET', w.key, 'i', in_flight, 'b', m.b, 'rs', m.rs, 'ts', m.ts,
       'r' .. s, m.r + requests, 't' .. s, m.t + tokens,
       'd', d.d, 'de', d.de, 'dr', d.r + requests, 'dt', d.t + tokens)
-    redis.call('PEXPIRE', w.key, d.de - now + HOUR_MS)
+  end
+  if m.moved then
+    redis.call('PEXPIRE', w.key, WINDOW_KEEP_MS)
   end
 end

@@ -44,8 +44,10 @@ FAULTS = [
     (
         "redis.url",
         "redis+cluster://h:1",
-        'redis.url: "redis+cluster:" is not available yet in this version; '
-        "use embedded:, redis://, rediss:// or unix://",
+        (
+            'redis.url: "redis+cluster:" is not available yet in this version; '
+            "use embedded:, redis://, rediss:// or unix://"
+        ),
     ),
     (
         "redis.url",
@@ -135,8 +137,10 @@ FAULTS = [
     (
         "models.0.monthly_tokens",
         "15X",
-        "models[0].monthly_tokens: expected a whole number from 0 to 1000000000000000 "
-        "such as 150000, 150k, 15M or 1.5B, got text",
+        (
+            "models[0].monthly_tokens: expected a whole number from 0 to 1000000000000000 "
+            "such as 150000, 150k, 15M or 1.5B, got text"
+        ),
     ),
     (
         "combos.0.members",

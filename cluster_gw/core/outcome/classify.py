@@ -9,6 +9,8 @@ from cluster_gw.canonical.failure import FailureClass, Fault, Sent
 from cluster_gw.core.outcome.failure_codes import MEANINGS, FailureCode, SkipScope
 from cluster_gw.core.outcome.rules import find_rule
 
+__all__ = ["FailureCode", "SkipScope", "Verdict", "classify"]
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judgement of one fault.

@@ -1,7 +1,8 @@
 """The result of routing: every eligible route in order with its reasons, and every absent one.
 
-`score = sum of contributions, times every multiplier, plus every adjustment`, rounded to 1e-9; order is match_tier,
-score, declared position. A strategy that only orders has `score: None` and no factors.
+A score is the sum of contributions, times every multiplier, plus every adjustment, rounded to 1e-9;
+order is match_tier, score, declared position. A strategy that only orders has `score: None` and no
+factors.
 """
 
 from collections.abc import Iterable

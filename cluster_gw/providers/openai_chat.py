@@ -1,0 +1,160 @@
+"""The upstream codec of the OpenAI dialect; every plainly compatible platform uses it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers import quirks
+from cluster_gw.providers.openai_errors import (
+    UNREAD,
+    content_fault,
+    document_of,
+    in_band_fault,
+    malformed_fault,
+    status_fault,
+)
+from cluster_gw.providers.openai_facts import calls_of, joined, text_of, usage_of
+from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
+from cluster_gw.providers.openai_tolerant import bend_answer
+from cluster_gw.wire.error_body import read_error
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    UnexpectedShapeError,
+    raw,
+    write,
+)
+from cluster_gw.wire.openai_chat import ANSWER_READER, STREAM_OPTIONS_READER, AnswerBody
+
+PATH: Final = "/chat/completions"
+JSON_TYPES: Final = frozenset({"", "application/json", "text/json"})
+NOT_STREAM_TYPES: Final = frozenset(
+    {"application/json", "text/json", "text/html", "application/xhtml+xml", "text/xml"}
+    | {"application/xml", "application/problem+json"}
+)
+USAGE_WANTED: Final = msgspec.Raw(b'{"include_usage":true}')
+BASE_HEADERS: Final = (("content-type", "application/json"), ("user-agent", "cluster-gw"))
+
+
+class OpenAIChatProvider:
+    """Codec of one platform; see `providers.base.Provider`.
+
+    Args:
+        quirk_names: names out of `quirks.QUIRKS`.
+    """
+
+    def __init__(self, quirk_names: Iterable[str] = ()) -> None:
+        self._quirk = quirks.combine(quirk_names)
+
+    @property
+    def dialect(self) -> Dialect:
+        """OpenAI."""
+        return Dialect.OPENAI
+
+    def url(self, base_url: str) -> str:
+        """The full URL of a generation call; a base that already names it is left alone."""
+        base = base_url.rstrip("/")
+        return base if base.endswith(PATH) else base + PATH
+
+    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
+        """Headers of a call."""
+        bearer = (("authorization", f"Bearer {secret}"),) if secret else ()
+        return (*BASE_HEADERS, *bearer, *self._quirk.headers)
+
+    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+        """The client's own members with the upstream's model and the platform's quirks."""
+        fields = dict(request.fields)
+        fields["model"] = raw(model)
+        if request.stream and not request.include_usage:
+            fields["stream_options"] = with_usage(fields)
+        return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
+
+    def stream_decoder(self, secret: str | None = None) -> OpenAIStreamDecoder:
+        """A fresh decoder for one stream."""
+        return OpenAIStreamDecoder(secret)
+
+    def is_stream(self, content_type: str) -> bool:
+        """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
+        return content_type.partition(";")[0].strip().lower() not in NOT_STREAM_TYPES
+
+    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
+        """The fault of a 200 that answered a streaming request with something else."""
+        document = document_of(body)
+        facts = None if document is UNREAD else read_error(document)
+        if facts is not None:
+            return in_band_fault(facts, document, secret)
+        return content_fault(content_type, body, "an event stream")
+
+    def decode_completion(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Completion | Fault:
+        """A buffered 200 as a completion, or the fault it is in truth."""
+        try:
+            answer = ANSWER_READER.read(body)
+        except InvalidJsonError:
+            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
+                return malformed_fault("the answer is no JSON")
+            return content_fault(content_type, body, "JSON")
+        except UnexpectedShapeError:
+            return bent_completion(body, secret)
+        has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
+        if has_error or not answer.choices:
+            return no_answer(body, secret)
+        return completion_of(body, answer)
+
+    def decode_error(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        now_ms: int,
+        secret: str | None = None,
+    ) -> Fault:
+        """An answer with an error status as a fault."""
+        return status_fault(status, headers, body, now_ms, secret)
+
+
+def with_usage(fields: Fields) -> msgspec.Raw:
+    """The client's stream options with usage asked for: limits are charged by what it says."""
+    given = fields.get("stream_options")
+    options = (STREAM_OPTIONS_READER.read(given) if given is not None else None) or {}
+    if not options:
+        return USAGE_WANTED
+    return raw({**options, "include_usage": True})
+
+
+def bent_completion(body: bytes, secret: str | None) -> Completion | Fault:
+    """Read an answer that bends the format."""
+    document = document_of(body)
+    if not isinstance(document, dict):
+        return malformed_fault("the answer is no JSON object")
+    answer = bend_answer(document)
+    if document.get("error") or not answer.choices:
+        return no_answer(body, secret)
+    return completion_of(body, answer)
+
+
+def no_answer(body: bytes, secret: str | None) -> Fault:
+    """The fault of an answer that holds an error, or no choice at all."""
+    document = document_of(body)
+    facts = read_error(document)
+    if facts is None:
+        return malformed_fault("the answer holds no choices")
+    return in_band_fault(facts, document, secret)
+
+
+def completion_of(body: bytes, answer: AnswerBody) -> Completion:
+    """The facts of a sound answer."""
+    choices = answer.choices or []
+    spoken = [choice.message for choice in choices if choice.message is not None]
+    return Completion(
+        raw=body,
+        text=joined(map(text_of, spoken)),
+        tool_call_count=sum(len(calls_of(message)) for message in spoken),
+        finish_reason=choices[0].finish_reason if choices else None,
+        usage=usage_of(answer.usage),
+    )

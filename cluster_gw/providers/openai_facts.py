@@ -1,0 +1,88 @@
+"""From vendor structs to the internal language: what a frame or an answer says, and its tokens."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from cluster_gw.canonical.events import ToolCallDelta, Usage
+from cluster_gw.wire.openai_chat import (
+    CompletionDetails,
+    PromptDetails,
+    SpokenBody,
+    ToolCallBody,
+    UsageBody,
+)
+
+NO_PROMPT_DETAILS: Final = PromptDetails()
+NO_COMPLETION_DETAILS: Final = CompletionDetails()
+
+
+def text_of(spoken: SpokenBody) -> str:
+    """Answer text; a refusal and a transcript are answers as well."""
+    text = spoken.content or ""
+    if spoken.refusal:
+        text += spoken.refusal
+    if spoken.audio is not None and spoken.audio.transcript:
+        text += spoken.audio.transcript
+    return text
+
+
+def reasoning_of(spoken: SpokenBody) -> str:
+    """Reasoning text; vendors that send both members repeat themselves."""
+    return spoken.reasoning_content or spoken.reasoning or ""
+
+
+def calls_of(spoken: SpokenBody) -> tuple[ToolCallDelta, ...]:
+    """Fragments of tool calls, the one legacy `function_call` among them."""
+    calls = [call_of(call, place) for place, call in enumerate(spoken.tool_calls or ())]
+    legacy = spoken.function_call
+    if legacy is not None:
+        calls.append(ToolCallDelta(name=legacy.name, arguments=legacy.arguments or ""))
+    return tuple(calls)
+
+
+def call_of(call: ToolCallBody, place: int) -> ToolCallDelta:
+    """One fragment; `place` in its list stands in for a missing index."""
+    function = call.function
+    return ToolCallDelta(
+        index=place if call.index is None else call.index,
+        id=call.id or None,
+        name=function.name if function is not None else None,
+        arguments=(function.arguments or "") if function is not None else "",
+    )
+
+
+def usage_of(usage: UsageBody | None) -> Usage | None:
+    """Token counts, None when they are missing or all zero: some vendors send zeros for unknown."""
+    if usage is None:
+        return None
+    prompt = count(usage.prompt_tokens)
+    completion = count(usage.completion_tokens)
+    total = count(usage.total_tokens) or prompt + completion
+    if not total:
+        return None
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=total,
+        cached_prompt_tokens=count(
+            (usage.prompt_tokens_details or NO_PROMPT_DETAILS).cached_tokens
+        ),
+        reasoning_tokens=count(
+            (usage.completion_tokens_details or NO_COMPLETION_DETAILS).reasoning_tokens
+        ),
+    )
+
+
+def count(value: int | None) -> int:
+    """A count that is at least 0."""
+    return max(0, value or 0)
+
+
+def joined(texts: Iterable[str]) -> str:
+    """All texts, concatenated."""
+    return "".join(texts)
+
+
+def first_reason(reasons: Sequence[str | None]) -> str | None:
+    """The first finish reason that was given."""
+    return next((reason for reason in reasons if reason), None)

@@ -1,0 +1,161 @@
+"""Decodes a stream of the OpenAI dialect: one event per frame, each frame read exactly once."""
+
+from typing import Any, Final
+
+from cluster_gw.canonical.events import StreamEvent
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.openai_errors import UNREAD, document_of, in_band_fault, malformed_fault
+from cluster_gw.providers.openai_facts import (
+    calls_of,
+    first_reason,
+    joined,
+    reasoning_of,
+    text_of,
+    usage_of,
+)
+from cluster_gw.providers.openai_tolerant import bend_chunk
+from cluster_gw.wire.error_body import ErrorFacts, read_error
+from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
+from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody, SpokenBody
+from cluster_gw.wire.sse import SseFrame, SseFramer
+
+NO_ERROR: Final = frozenset({b"null", b"false", b'""', b"{}"})
+ERROR_OBJECT: Final = "error"
+ERROR_EVENT: Final = b"error"
+LIFE_EVENTS: Final = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})
+
+
+class OpenAIStreamDecoder:
+    """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
+
+    Args:
+        secret: credential of the call, for redaction.
+    """
+
+    def __init__(self, secret: str | None) -> None:
+        self._secret = secret
+        self._framer = SseFramer()
+        self._is_over = False
+        self._pings = 0
+
+    @property
+    def signs_of_life(self) -> int:
+        """Comments and other lines that carry no event, counted since the start."""
+        return self._framer.signs_of_life + self._pings
+
+    def decode(self, chunk: bytes) -> list[StreamEvent]:
+        """Take the next bytes and give the events completed by them."""
+        events = self._events(self._framer.feed(chunk))
+        if self._framer.is_overflowing and not self._is_over:
+            self._is_over = True
+            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
+            events.append(StreamEvent(fault=fault))
+        return events
+
+    def flush(self) -> list[StreamEvent]:
+        """Take the clean end of the stream."""
+        events = self._events(self._framer.flush())
+        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
+            # Half a frame at the end is a cut, not nonsense: the missing end marker says it.
+            del events[-1]
+        self._is_over = True
+        return events
+
+    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for frame in frames:
+            if self._is_over:
+                break
+            self._take(frame, events)
+        return events
+
+    def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
+        data = frame.data
+        if frame.event in LIFE_EVENTS or not data:
+            self._pings += 1
+            return
+        if b"\n" in data:
+            lines = data.split(b"\n")
+            data = b" ".join(lines)
+            if len(lines) > 1 and document_of(data) is UNREAD:
+                # The blank lines between events are missing: every line is an event.
+                for line in lines:
+                    if not self._is_over:
+                        self._take(SseFrame(line, frame.event), events)
+                return
+        event = self._event(data, is_error=frame.event == ERROR_EVENT)
+        self._is_over = event.done or event.fault is not None
+        events.append(event)
+
+    def _event(self, data: bytes, *, is_error: bool) -> StreamEvent:
+        if data.strip() == DONE:
+            return StreamEvent(raw=DONE, done=True)
+        if is_error:
+            return self._in_band(data, document_of(data))
+        try:
+            body = CHUNK_READER.read(data)
+        except UnexpectedShapeError:
+            return self._bent(data)
+        except InvalidJsonError:
+            return StreamEvent(raw=data, fault=malformed_fault("a frame of the stream is no JSON"))
+        has_error = body.error is not None and bytes(body.error) not in NO_ERROR
+        if has_error or body.object == ERROR_OBJECT:
+            return self._in_band(data, document_of(data))
+        return event_of(data, body)
+
+    def _bent(self, data: bytes) -> StreamEvent:
+        document = document_of(data)
+        if not isinstance(document, dict):
+            fault = malformed_fault("a frame of the stream is no JSON object")
+            return StreamEvent(raw=data, fault=fault)
+        if document.get("error") or document.get("object") == ERROR_OBJECT:
+            return self._in_band(data, document)
+        return event_of(data, bend_chunk(document))
+
+    def _in_band(self, data: bytes, document: Any) -> StreamEvent:
+        text = data.decode("utf-8", "replace") if document is UNREAD else "error inside the stream"
+        facts = read_error(document) or ErrorFacts(message=text)
+        return StreamEvent(raw=data, fault=in_band_fault(facts, document, self._secret))
+
+
+def is_plain(delta: SpokenBody) -> bool:
+    """Whether a delta holds nothing but text and reasoning."""
+    return (
+        delta.tool_calls is None
+        and delta.refusal is None
+        and delta.audio is None
+        and delta.function_call is None
+    )
+
+
+def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
+    """The event of a sound frame."""
+    choices = body.choices
+    usage = usage_of(body.usage)
+    if not choices:
+        return StreamEvent(raw=data, usage=usage, usage_only=body.usage is not None)
+    if len(choices) == 1:
+        only = choices[0]
+        delta = only.delta
+        if only.finish_reason is None and delta is not None and is_plain(delta):
+            # The common frame; the general way below costs twice as much.
+            return StreamEvent(
+                raw=data,
+                text=delta.content or "",
+                reasoning=delta.reasoning_content or delta.reasoning or "",
+                usage=usage,
+            )
+    reasons = [choice.finish_reason for choice in choices]
+    spoken = [choice.delta for choice in choices if choice.delta is not None]
+    if ERROR_OBJECT in reasons:
+        fault = Fault(kind=FaultKind.IN_BAND, message="finish reason `error`")
+        return StreamEvent(raw=data, fault=fault)
+    return StreamEvent(
+        raw=data,
+        text=joined(map(text_of, spoken)),
+        reasoning=joined(map(reasoning_of, spoken)),
+        tool_calls=tuple(call for delta in spoken for call in calls_of(delta)),
+        finish_reason=first_reason(reasons),
+        choices_finished=sum(1 for reason in reasons if reason),
+        usage=usage,
+    )

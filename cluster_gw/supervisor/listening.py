@@ -1,0 +1,82 @@
+"""Listening sockets: one per worker, made by the parent so that a restart loses no connection."""
+
+import errno
+import socket
+from typing import Final
+
+from cluster_gw.supervisor.failure import StartError
+
+BACKLOG: Final = 2048
+
+
+def listen(host: str, port: int, count: int) -> list[socket.socket]:
+    """Open `count` sockets that share one address; the kernel spreads connections over them.
+
+    Args:
+        host: a name or an address; the first address of a name is used.
+        port: 1 to 65535.
+        count: how many workers there are.
+
+    Raises:
+        StartError: somebody listens there already, or the address is not ours.
+    """
+    _listen_alone(host, port).close()
+    sockets: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            sockets.append(_bound(host, port, shared=True))
+            sockets[-1].listen(BACKLOG)
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        raise _start_error(host, port, error) from None
+    return sockets
+
+
+def listen_alone(host: str, port: int) -> socket.socket:
+    """Open one socket that shares its address with nobody.
+
+    Raises:
+        StartError: somebody listens there already, or the address is not ours.
+    """
+    return _listen_alone(host, port)
+
+
+def _listen_alone(host: str, port: int) -> socket.socket:
+    """Bind and listen without sharing: a shared socket would join a stranger in silence."""
+    try:
+        alone = _bound(host, port, shared=False)
+        try:
+            alone.listen(BACKLOG)
+        except OSError:
+            alone.close()
+            raise
+    except OSError as error:
+        raise _start_error(host, port, error) from None
+    return alone
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    found = socket.getaddrinfo(
+        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    family, kind, protocol, _, address = found[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
+        made.setblocking(False)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _start_error(host: str, port: int, error: OSError) -> StartError:
+    if error.errno == errno.EADDRINUSE:
+        return StartError(f"{host}:{port} is in use; is another cluster-gw running?")
+    return StartError(f"cannot listen on {host}:{port}: {error.strerror or error}")

@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_gw.canonical.events import Usage
+from cluster_gw.canonical.failure import Fault, FaultKind, Sent
+from cluster_gw.core.limits.demand import Demand
+from cluster_gw.core.outcome.charge import TokenSource, charge_answer, charge_failure
+
+DEMAND = Demand(input_tokens=100, output_tokens=50)
+
+
+def test_reported_usage_is_charged_as_it_is() -> None:
+    charge = charge_answer(Usage(total_tokens=7), 4000, DEMAND)
+
+    assert (charge.tokens, charge.source) == (7, TokenSource.REPORTED)
+
+
+@pytest.mark.parametrize("usage", [None, Usage(total_tokens=0)])
+def test_missing_usage_is_estimated_from_prompt_and_characters(usage: Usage | None) -> None:
+    charge = charge_answer(usage, 41, DEMAND)
+
+    assert (charge.tokens, charge.source) == (111, TokenSource.ESTIMATED)
+
+
+def test_a_connection_never_made_costs_neither_request_nor_tokens() -> None:
+    charge = charge_failure(
+        Fault(kind=FaultKind.CONNECT, sent=Sent.NOT_SENT), None, None, DEMAND
+    )
+
+    assert (charge.counts_request, charge.tokens) == (False, 0)
+
+
+def test_an_error_status_keeps_the_request_and_returns_the_tokens() -> None:
+    charge = charge_failure(Fault(kind=FaultKind.HTTP_STATUS, status=503), None, None, DEMAND)
+
+    assert (charge.counts_request, charge.tokens) == (True, 0)
+
+
+def test_a_failed_attempt_that_reported_usage_is_charged_with_it() -> None:
+    charge = charge_failure(Fault(kind=FaultKind.CUT), Usage(total_tokens=33), 10, DEMAND)
+
+    assert charge.tokens == 33
+
+
+def test_a_stream_cut_off_is_charged_with_its_prompt_and_what_was_seen() -> None:
+    charge = charge_failure(Fault(kind=FaultKind.CUT), None, 40, DEMAND)
+
+    assert charge.tokens == 110
+
+
+def test_an_answer_nobody_could_watch_keeps_its_whole_estimate() -> None:
+    charge = charge_failure(
+        Fault(kind=FaultKind.HEADERS_TIMEOUT, sent=Sent.UNKNOWN), None, None, DEMAND
+    )
+
+    assert charge.tokens == 150
+
+
+def test_an_error_inside_a_stream_before_any_text_returns_the_tokens() -> None:
+    assert charge_failure(Fault(kind=FaultKind.IN_BAND), None, 0, DEMAND).tokens == 0
+    assert charge_failure(Fault(kind=FaultKind.IN_BAND), None, 4, DEMAND).tokens == 101
+
+
+@given(
+    kind=st.sampled_from(FaultKind),
+    sent=st.sampled_from(Sent),
+    characters=st.none() | st.integers(0, 10_000),
+)
+def test_only_what_was_not_sent_loses_its_request(
+    kind: FaultKind, sent: Sent, characters: int | None
+) -> None:
+    charge = charge_failure(Fault(kind=kind, sent=sent), None, characters, DEMAND)
+
+    assert charge.counts_request is (sent is not Sent.NOT_SENT)
+    assert charge.tokens >= 0

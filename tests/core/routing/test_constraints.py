@@ -1,0 +1,54 @@
+import pytest
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.trace import SkipCode
+from cluster_gw.core.routing.candidates import list_candidates
+from cluster_gw.core.routing.constraints import CONSTRAINTS, constrain
+from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.core.routing.ranking import ExclusionCode
+from cluster_gw.units import ClientId
+from tests.pipeline.catalogs import make_catalog, make_request, make_route
+
+GOOD = make_route("good")
+NEEDY = make_request(
+    wants_tools=True, image_count=1, wants_format=True, input_characters=(400,), max_tokens=100
+)
+MISFITS = {
+    ExclusionCode.NO_TOOLS: make_route("a", tools=False),
+    ExclusionCode.NO_VISION: make_route("b", vision=False),
+    ExclusionCode.NO_FORMAT: make_route("c", quirks=frozenset({"drops_response_format"})),
+    ExclusionCode.CONTEXT_WINDOW: make_route("d", context_window=1199),
+    ExclusionCode.TOO_LARGE: make_route("e", limits=Limits(tpm=1199)),
+    ExclusionCode.NO_KEY: make_route("f", keys=()),
+}
+
+
+def context_for(*routes: object) -> RouteContext:
+    resolved = make_catalog(*routes).resolve("auto")  # type: ignore[arg-type]
+    assert resolved is not None
+    return build_context(NEEDY, resolved, ClientId("c"))
+
+
+@pytest.mark.parametrize("code", [code for code, _ in CONSTRAINTS])
+def test_a_route_that_fails_a_constraint_is_excluded_by_name(code: ExclusionCode) -> None:
+    context = context_for(MISFITS[code], GOOD)
+    candidates, _ = list_candidates(context.resolved)
+
+    eligible, excluded = constrain(candidates, context)
+
+    assert [c.route for c in eligible] == [GOOD]
+    assert [(e.route, e.code) for e in excluded] == [(MISFITS[code], code)]
+    assert excluded[0].detail
+
+
+def test_a_route_that_fits_exactly_is_kept() -> None:
+    exact = make_route("x", context_window=1200, limits=Limits(tpm=1200))
+    context = context_for(exact)
+
+    eligible, excluded = constrain(list_candidates(context.resolved)[0], context)
+
+    assert (len(eligible), excluded) == (1, ())
+
+
+def test_every_exclusion_code_is_a_skip_code_of_the_trace() -> None:
+    assert {code.value for code in ExclusionCode} <= {code.value for code in SkipCode}
