@@ -45,7 +45,7 @@ from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.refusals import Refusals
+from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
@@ -89,6 +89,95 @@ def run_worker(options: WorkerOptions) -> int:
         return runner.run(Worker(options, os.environ).run())
 
 
+class Engine:
+    """The inner parts of a worker: Redis, upstream pool, and the loop that joins them.
+
+    Args:
+        current: the configuration in force.
+        redis_url: where Redis is.
+        prefix: of every key name.
+        worker_id: names this worker in its leases.
+        log: where events go.
+        registry: where numbers go.
+
+    Attributes:
+        redis: the worker's client.
+        deps: what the endpoints work with.
+    """
+
+    def __init__(
+        self,
+        current: Current,
+        *,
+        redis_url: str,
+        prefix: str,
+        worker_id: str,
+        log: Log,
+        registry: Registry,
+    ) -> None:
+        clock = Clock(monotonic_s=asyncio.get_running_loop().time, wall_ms=wall_ms)
+        self._scripts, self._keys = load_scripts(), Keys(prefix)
+        self.redis = RedisClient(redis_url, prefix=prefix)
+        self._admissions = Admissions(
+            self.redis,
+            self._scripts,
+            self._keys,
+            worker_id=worker_id,
+            clock_ms=wall_ms,
+            monotonic_s=clock.monotonic_s,
+        )
+        self._upstream = UpstreamClient()
+        self._current, self._registry = current, registry
+        accounts = Accounts(self._admissions, registry)
+        self.deps = Deps(
+            current=current,
+            shell=Shell(
+                admitter=Admitter(self._admissions, registry, clock),
+                accounts=accounts,
+                upstream=self._upstream,
+                waiting=WaitingRoom(clock),
+                recorder=Recorder(registry, log, clock),
+                clock=clock,
+            ),
+            cursors=Cursors(self.redis, self._scripts, self._keys),
+            registry=registry,
+            log=log,
+            clock=clock,
+            mint_id=lambda: new_id(wall_ms(), entropy.token_bytes),
+        )
+        registry.on_read(self._read)
+
+    async def start(self) -> None:
+        """Connect. Without Redis nothing is admitted, but probes and listings must answer."""
+        await self._upstream.start()
+        with contextlib.suppress(StoreLostError):
+            await self.redis.start(REDIS_START_S)
+            await open_schema(self.redis, self._scripts, self._keys)
+
+    async def settle(self) -> int:
+        """Write what is still to be settled; how many settlements could not be written."""
+        return await self._admissions.drain(SETTLE_WITHIN_S if self.redis.is_up else 0.0)
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        await self._upstream.close()
+        await self._admissions.close()
+        await self.redis.close()
+
+    def _read(self) -> None:
+        put, redis, settlements = self._registry.put, self.redis, self._admissions.settlements
+        put(catalog.REDIS_CALLS, value=redis.calls)
+        put(catalog.REDIS_FLUSHES, value=redis.flushes)
+        put(catalog.REDIS_LOST, value=redis.lost)
+        put(catalog.REDIS_RECONNECTS, value=redis.reconnects)
+        put(catalog.REDIS_UP, value=int(redis.is_up))
+        put(catalog.IN_FLIGHT, value=self._current.in_flight)
+        put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
+        put(catalog.SETTLEMENTS_LOST, value=settlements.abandoned)
+        put(catalog.SETTLEMENTS_LATE, value=settlements.late)
+        put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
+
+
 class _QuietServer(uvicorn.Server):
     """A server whose process owns the signals."""
 
@@ -124,16 +213,43 @@ class Worker:
     async def run(self) -> int:
         """Serve until told to stop."""
         loop = asyncio.get_running_loop()
-        clock = Clock(monotonic_s=loop.time, wall_ms=wall_ms)
-        settings = self._settings
-        redis = RedisClient(self._options.redis_url, prefix=settings.redis.prefix)
-        redis.on_change(self._note_redis)
-        admissions = self._admissions(redis, clock)
-        upstream = UpstreamClient()
-        await upstream.start()
-        self._data = self._data_server(self._deps(redis, admissions, upstream, clock))
-        plane = ControlPlane(self._current, self._registry, lambda: redis.is_up, self._begin_drain)
-        control = _QuietServer(
+        engine = Engine(
+            self._current,
+            redis_url=self._options.redis_url,
+            prefix=self._settings.redis.prefix,
+            worker_id=self._options.worker_id,
+            log=self._log,
+            registry=self._registry,
+        )
+        engine.redis.on_change(self._note_redis)
+        self._data = self._data_server(engine.deps)
+        control = self._control_server(engine)
+        runner = Runner(self._log)
+        control_task = asyncio.create_task(control.serve())
+        try:
+            await engine.start()
+            self._start_jobs(runner, loop)
+            await self._serve_data()
+        finally:
+            unsettled = await engine.settle()
+            self._log.event(
+                events.WORKER_STOPPED,
+                worker=self._options.worker_id,
+                in_flight=self._current.in_flight,
+                unsettled=unsettled,
+            )
+            control.should_exit = True
+            await control_task
+            await runner.stop()
+            await engine.stop()
+            self._log.flush()
+        return 0
+
+    def _control_server(self, engine: Engine) -> _QuietServer:
+        plane = ControlPlane(
+            self._current, self._registry, lambda: engine.redis.is_up, self._begin_drain
+        )
+        return _QuietServer(
             uvicorn.Config(
                 plane.app(),
                 uds=self._options.control_path,
@@ -144,30 +260,6 @@ class Worker:
                 ws="none",
             )
         )
-        runner = Runner(self._log)
-        self._registry.on_read(lambda: self._read(redis, admissions))
-        control_task = asyncio.create_task(control.serve())
-        try:
-            # Without Redis nothing is admitted, but probes and listings must answer.
-            with contextlib.suppress(StoreLostError):
-                await redis.start(REDIS_START_S)
-            self._start_jobs(runner, loop)
-            await self._serve_data()
-        finally:
-            unsettled = await admissions.drain(SETTLE_WITHIN_S if redis.is_up else 0.0)
-            self._log.event(
-                events.WORKER_STOPPED,
-                worker=self._options.worker_id,
-                in_flight=self._current.in_flight,
-                unsettled=unsettled,
-            )
-            control.should_exit = True
-            await control_task
-            await runner.stop()
-            await upstream.close()
-            await redis.close()
-            self._log.flush()
-        return 0
 
     async def _serve_data(self) -> None:
         with socket.socket(fileno=self._options.socket_fd) as listener:
@@ -180,38 +272,6 @@ class Worker:
             )
             tune_gc()
             await self._data.serve(sockets=[listener])
-
-    def _deps(
-        self, redis: RedisClient, admissions: Admissions, upstream: UpstreamClient, clock: Clock
-    ) -> Deps:
-        accounts = Accounts(admissions, self._registry)
-        shell = Shell(
-            admitter=Admitter(admissions, Refusals(), accounts, self._registry, clock),
-            accounts=accounts,
-            upstream=upstream,
-            waiting=WaitingRoom(clock),
-            recorder=Recorder(self._registry, self._log, clock),
-            clock=clock,
-        )
-        return Deps(
-            current=self._current,
-            shell=shell,
-            cursors=Cursors(redis, load_scripts(), Keys(self._settings.redis.prefix)),
-            registry=self._registry,
-            log=self._log,
-            clock=clock,
-            mint_id=lambda: new_id(wall_ms(), entropy.token_bytes),
-        )
-
-    def _admissions(self, redis: RedisClient, clock: Clock) -> Admissions:
-        return Admissions(
-            redis,
-            load_scripts(),
-            Keys(self._settings.redis.prefix),
-            worker_id=self._options.worker_id,
-            clock_ms=clock.wall_ms,
-            monotonic_s=clock.monotonic_s,
-        )
 
     def _data_server(self, deps: Deps) -> _QuietServer:
         server = self._settings.server
@@ -276,17 +336,6 @@ class Worker:
     def _note_redis(self, is_up: bool) -> None:  # noqa: FBT001 - shape of the client's callback
         event = events.REDIS_RETURNED if is_up else events.REDIS_LOST
         self._log.event(event, worker=self._options.worker_id)
-
-    def _read(self, redis: RedisClient, admissions: Admissions) -> None:
-        put = self._registry.put
-        put(catalog.REDIS_CALLS, value=redis.calls)
-        put(catalog.REDIS_FLUSHES, value=redis.flushes)
-        put(catalog.REDIS_LOST, value=redis.lost)
-        put(catalog.REDIS_RECONNECTS, value=redis.reconnects)
-        put(catalog.REDIS_UP, value=int(redis.is_up))
-        put(catalog.IN_FLIGHT, value=self._current.in_flight)
-        put(catalog.SETTLEMENTS_PENDING, value=admissions.pending)
-        put(catalog.CONFIG_VERSION, value=self._version)
 
 
 def build_serving(settings: Settings, version: int) -> Serving:

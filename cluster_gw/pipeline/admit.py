@@ -3,13 +3,13 @@
 import asyncio
 from typing import Final
 
+import msgspec
+
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Admissions, Lease, Refusal
-from cluster_gw.store.refusals import Refusals
 from cluster_gw.telemetry.catalog import REFUSALS
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S, LeaseId
@@ -20,86 +20,64 @@ REDIS_RETRY_AFTER_MS: Final = 1000
 LEASE_MARGIN_S: Final = 30.0
 
 
+class Admitted(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease and when it was asked for: dispatch must follow within a second of that."""
+
+    lease: Lease
+    asked_at_s: float
+
+
 class Admitter:
     """Takes capacity for targets of any request of this worker."""
 
-    def __init__(
-        self,
-        admissions: Admissions,
-        refusals: Refusals,
-        accounts: Accounts,
-        registry: Registry,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, admissions: Admissions, registry: Registry, clock: Clock) -> None:
         self._admissions = admissions
-        self._refusals = refusals
-        self._accounts = accounts
         self._registry = registry
         self._clock = clock
 
-    async def admit(self, exchange: Exchange, target: Target, ask: int) -> Lease | Refusal:
+    async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal:
         """Reserve capacity of a target for this request.
 
-        Args:
-            exchange: the request.
-            target: what to reserve.
-            ask: number of this question within the request; makes the lease id.
+        While Redis is away the question is repeated, each time under a fresh lease id: the store
+        releases a lease whose fate is unknown.
 
         Raises:
             ClusterFault: Redis did not answer within the grace or the client's deadline.
         """
-        demand = exchange.context.demand
-        known = self._refusals.find(target.limits, demand, self._clock.monotonic_s())
-        if known is not None:
-            return known
         started_s = self._clock.monotonic_s()
         try:
-            answer = await self._reserve(exchange, target, LeaseId(f"{exchange.id}.{ask}"))
+            answer = await self._reserve(exchange, target, started_s)
         finally:
             exchange.spent.redis_s += self._clock.monotonic_s() - started_s
         if isinstance(answer, Refusal):
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
-            self._refusals.remember(target.limits, demand, answer, self._clock.monotonic_s())
         return answer
 
     async def _reserve(
-        self, exchange: Exchange, target: Target, lease_id: LeaseId
-    ) -> Lease | Refusal:
-        started_s = self._clock.monotonic_s()
+        self, exchange: Exchange, target: Target, started_s: float
+    ) -> Admitted | Refusal:
         give_up_s = min(exchange.deadline_s, started_s + REDIS_GRACE_S)
-        ttl_ms = self._ttl_ms(exchange, target, started_s)
-        demand = exchange.context.demand
         while True:
+            asked_at_s = self._clock.monotonic_s()
+            exchange.asks += 1
             try:
-                return await self._admissions.reserve(
-                    target.limits, lease_id, demand, ttl_ms=ttl_ms
+                answer = await self._admissions.reserve(
+                    target.limits,
+                    LeaseId(f"{exchange.id}.{exchange.asks}"),
+                    exchange.context.demand,
+                    ttl_ms=self._ttl_ms(exchange, target, asked_at_s),
                 )
             except StoreLostError:
                 if self._clock.monotonic_s() + REDIS_RETRY_S >= give_up_s:
-                    self._release_unknown(exchange, target, lease_id, started_s)
                     raise redis_lost() from None
-            except asyncio.CancelledError:
-                self._release_unknown(exchange, target, lease_id, started_s)
-                raise
-            # The lease id makes the repeat safe: if the lost call was applied, it answers again.
+            else:
+                if isinstance(answer, Refusal):
+                    return answer
+                return Admitted(lease=answer, asked_at_s=asked_at_s)
             await asyncio.sleep(REDIS_RETRY_S)
 
-    def _release_unknown(
-        self, exchange: Exchange, target: Target, lease_id: LeaseId, started_s: float
-    ) -> None:
-        """Release what may or may not have been reserved; a release of nothing changes nothing."""
-        demand = exchange.context.demand
-        self._accounts.release(
-            Lease(
-                id=lease_id,
-                target=target.limits,
-                estimate_tokens=demand.total_tokens,
-                prompt_tokens=demand.input_tokens,
-                admitted_at_s=started_s,
-            )
-        )
-
     def _ttl_ms(self, exchange: Exchange, target: Target, now_s: float) -> int:
+        """Longest life of the attempt, its open and its relay each bounded by the total."""
         longest_s = min(exchange.deadline_s - now_s, 2 * target.route.timeouts.total_s)
         return round((max(longest_s, 0.0) + LEASE_MARGIN_S) * MS_PER_S)
 

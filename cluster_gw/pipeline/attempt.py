@@ -11,7 +11,7 @@ import msgspec
 
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.core.outcome.gate import ApplyTo, judge
+from cluster_gw.core.outcome.gate import judge
 from cluster_gw.core.outcome.peek import Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.clock import Clock
@@ -191,7 +191,7 @@ class Attempt:
 
     def _gated(self, completion: Completion) -> Completion | Broken:
         gate = self._exchange.context.resolved.gate
-        if gate.apply_to is ApplyTo.STREAM:
+        if not gate.applies(stream=False):
             return completion
         rejection = judge(
             gate,
@@ -257,7 +257,7 @@ class Attempt:
     def _forbidden(self, held: list[StreamEvent]) -> Fault | None:
         """Judge the peeked text: the rest of a stream cannot be taken back once it is sent."""
         gate = self._exchange.context.resolved.gate
-        if gate.apply_to is ApplyTo.BUFFERED or not gate.forbidden_substrings:
+        if not gate.applies(stream=True) or not gate.forbidden_substrings:
             return None
         rejection = judge(
             msgspec.structs.replace(gate, require_terminal=False, min_content_length=0),
@@ -283,7 +283,7 @@ class Attempt:
             self._exchange.runtime.policy.peek,
             is_last=self._plan.is_last,
             started_ms=self._now_ms(),
-            accept_empty=not gate.reject_empty or gate.apply_to is ApplyTo.BUFFERED,
+            accept_empty=not (gate.reject_empty and gate.applies(stream=True)),
             choices=self._exchange.request.choices,
         )
 

@@ -48,6 +48,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         started_s: loop time of the request head.
         deadline_s: loop time after which the client no longer waits; infinite when it set none.
         rotation: a number that grows by one with each request of this worker.
+        asks: admissions asked for so far; each gets a lease id of its own.
         records: failed attempts, and the successful one once it has ended.
         skipped: targets and routes that were not called, and why.
         client_gone: set by the disconnect watcher just before it cancels the task.
@@ -68,6 +69,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     skipped: list[Skipped] = []
     key_ordinals: KeyOrdinals = msgspec.field(default_factory=KeyOrdinals)
     spent: Spent = msgspec.field(default_factory=Spent)
+    asks: int = 0
     served_by: Target | None = None
     tokens: int = 0
     tokens_source: TokenSource = TokenSource.NONE

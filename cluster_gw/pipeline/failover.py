@@ -71,7 +71,6 @@ class Failover:
         )
         self._refused: list[tuple[Target, Refusal]] = []
         self._scores = {r.route.id: r.score or 0.0 for r in exchange.ranking.ranked}
-        self._asks = 0
         self._index = 0
         self._open_lease: Lease | None = None
         self._stream_code: str | None = None
@@ -124,16 +123,14 @@ class Failover:
     async def _try(self, target: Target) -> Verdict | None:
         """Try one target; None when it was not admitted or when it gave the answer."""
         for _ in range(MAX_REDISPATCHES):
-            asked_at_s = self._clock.monotonic_s()
-            self._asks += 1
-            lease = await self._shell.admitter.admit(self._exchange, target, self._asks)
-            if isinstance(lease, Refusal):
-                self._refused.append((target, lease))
+            admitted = await self._shell.admitter.admit(self._exchange, target)
+            if isinstance(admitted, Refusal):
+                self._refused.append((target, admitted))
                 return None
-            answer = await self._attempt(target, lease, asked_at_s)
+            answer = await self._attempt(target, admitted.lease, admitted.asked_at_s)
             if not isinstance(answer, DispatchLate):
                 return answer
-        return self._fail(target, None, Broken(fault=LATE), asked_at_s)
+        return self._fail(target, None, Broken(fault=LATE), self._clock.monotonic_s())
 
     async def _attempt(
         self, target: Target, lease: Lease, asked_at_s: float

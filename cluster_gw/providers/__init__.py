@@ -1,1 +1,33 @@
 """Upstream-facing codecs and presets: encode a request, decode an answer or an error."""
+
+from typing import Final, Protocol
+
+from cluster_gw.canonical.request import Dialect
+from cluster_gw.providers.base import Provider
+from cluster_gw.providers.openai_chat import OpenAIChatProvider
+
+SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI})
+
+
+class RouteFacts(Protocol):
+    """What of a route decides how to talk to it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The wire format of the upstream."""
+
+    @property
+    def quirks(self) -> frozenset[str]:
+        """Names out of `quirks.QUIRKS`."""
+
+
+def provider_for(route: RouteFacts) -> Provider:
+    """The codec of a route.
+
+    Raises:
+        ValueError: no codec speaks the dialect (configuration refuses it earlier).
+        KeyError: a quirk is unknown (likewise).
+    """
+    if route.dialect not in SUPPORTED_DIALECTS:
+        raise ValueError(f"no upstream codec speaks {route.dialect}")
+    return OpenAIChatProvider(route.quirks)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from cluster_gw.errors import ErrorBody
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
-from cluster_gw.surfaces.base import Surface
+from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 
 VENDOR_PREFIXES: Final = ("/v1/", "/v1beta/")
@@ -22,21 +22,25 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 def build_app(deps: Deps) -> Starlette:
     """Assemble the routes of the data port."""
-    surface = ChatCompletions()
     models = Models(deps)
     app = Starlette(
         routes=[
-            Route("/v1/chat/completions", Inference(surface, deps), methods=["POST"]),
+            *(
+                Route(path, Inference(surface, deps), methods=["POST"])
+                for path, surface in SURFACES.items()
+            ),
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
         ],
-        exception_handlers={404: _handler(surface, deps), 405: _handler(surface, deps)},
+        exception_handlers={404: _handler(deps), 405: _handler(deps)},
     )
     app.router.redirect_slashes = False
     return app
 
 
-def _handler(surface: Surface, deps: Deps) -> Handler:
+def _handler(deps: Deps) -> Handler:
+    surface = ChatCompletions()
+
     async def answer(request: Request, exc: Exception) -> Response:
         status = exc.status_code if isinstance(exc, HTTPException) else 500
         allowed = (exc.headers or {}) if isinstance(exc, HTTPException) else {}

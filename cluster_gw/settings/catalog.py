@@ -1,11 +1,8 @@
 """The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
 
-import msgspec
-
-from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
-from cluster_gw.settings.bundled import ProviderFacts, provider_facts
+from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts
 from cluster_gw.settings.pool import (
     ComboSettings,
     KeySettings,
@@ -25,7 +22,11 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
         settings: a checked configuration; its references resolve.
         version: the configuration version the catalog belongs to.
     """
-    facts = {name: provider_facts(p) for name, p in settings.providers.items()}
+    with_keys = {key.provider for key in settings.keys}
+    facts = {
+        name: provider_facts(provider, has_keys=name in with_keys)
+        for name, provider in settings.providers.items()
+    }
     keys = {name: _keys_of(name, facts[name], settings) for name in facts}
     routes = {}
     for model in settings.models:
@@ -59,15 +60,9 @@ def _key(key: KeySettings, facts: ProviderFacts) -> Key:
         provider=key.provider,
         account=key.account or key.id,
         models=None if key.models is None else frozenset(key.models),
-        limits=_overlay(facts.limits, key.limits),
+        limits=overlay(facts.limits, key.limits),
         base_url=None if key.base_url is None else key.base_url.rstrip("/"),
     )
-
-
-def _overlay(base: Limits, own: Limits) -> Limits:
-    """Let a key's own bounds win over its provider's, bound by bound."""
-    given = {name: v for name, v in msgspec.structs.asdict(own).items() if v is not None}
-    return msgspec.structs.replace(base, **given)
 
 
 def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) -> Route:

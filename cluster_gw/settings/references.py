@@ -79,11 +79,7 @@ def document_routes(document: Document) -> list[str]:
 
 def is_keyless(provider: ProviderSettings) -> bool:
     """Whether a provider is called without a credential."""
-    return provider_facts(provider).keyless if _is_known(provider) else bool(provider.keyless)
-
-
-def _is_known(provider: ProviderSettings) -> bool:
-    return provider.preset is None or provider.preset in PRESETS
+    return provider_facts(provider).keyless
 
 
 def _check_models(settings: Settings, document: Document, faults: Faults) -> None:

@@ -59,8 +59,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport of a new client."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # create_server promises it
-        self.transport = transport
+        # Servers give both directions; uvloop's class is no subclass that could be tested for.
+        self.transport: asyncio.Transport = transport  # type: ignore[assignment]
         self._open_ones.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -80,7 +80,9 @@ class Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserUpgrade, httptools.HttpParserError):
+        except httptools.HttpParserUpgrade:
+            return  # answered as plain HTTP, then closed
+        except httptools.HttpParserError:
             self._refuse(self._fault_status or 400)
             return
         if self._is_in_head:
@@ -133,7 +135,7 @@ class Connection(asyncio.Protocol):
             path=self._url.decode("latin-1").partition("?")[0],
             headers=self._headers,
             body=bytes(self._body),
-            keep_alive=self._parser.should_keep_alive(),
+            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
         )
         self._begin_message()
         self._waiting.append(request)

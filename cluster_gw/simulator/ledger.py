@@ -123,14 +123,14 @@ class Ledger:
 
     def __init__(self, config: SimulatorConfig) -> None:
         self._config = config
-        self._accounts: dict[str, Account] = {}
+        self._accounts = {secret: Account(config, secret) for secret in config.keys}
         self._stories: OrderedDict[str, Story] = OrderedDict()
         self._counts = dict.fromkeys(("requests", "invalid", "unauthorized"), 0)
 
     def account(self, secret: str) -> Account | None:
         """The books of a key, or `None` when the provider does not know it."""
         known = self._accounts.get(secret)
-        if known is None and (secret in self._config.keys or (self._config.any_key and secret)):
+        if known is None and self._config.any_key and secret:
             known = self._accounts[secret] = Account(self._config, secret)
         return known
 

@@ -79,7 +79,10 @@ class Child:
     def tend(self, now_s: float) -> Exit | None:
         """Look after the process: tell once that it ended, and start it again when it is time."""
         if self._due_s is not None and now_s >= self._due_s:
-            self.start(now_s)
+            try:
+                self.start(now_s)
+            except OSError:  # no process or memory left just now
+                self._due_s = now_s + self._pause_s
         code = self._process.poll() if self._process is not None else None
         if self._process is None or code is None:
             return None
@@ -100,7 +103,7 @@ class Child:
         self._due_s = None
 
     def has_ended(self) -> bool:
-        """Whether the process is gone; never true again turns a retired child back."""
+        """Whether no process lives now."""
         return self._process is None or self._process.poll() is not None
 
 

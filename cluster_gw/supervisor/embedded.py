@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from cluster_gw.supervisor.child import Process, popen
+from cluster_gw.supervisor.child import Child, Process, popen
 from cluster_gw.supervisor.death_signal import end_with_parent
 from cluster_gw.supervisor.failure import ExitCode, StartError
 from cluster_gw.supervisor.resp import Endpoint, RespConnection, RespError, is_answering
@@ -31,6 +32,7 @@ MAX_LOG_BYTES: Final = 1_048_576
 READY_WITHIN_S: Final = 60.0  # a large append-only file is read first
 FREED_WITHIN_S: Final = 5.0  # an orphan flushes its file before it ends
 POLL_S: Final = 0.02
+ENVIRON: Final[Mapping[str, str]] = MappingProxyType({"LC_ALL": "C", "PATH": os.defpath})
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ class EmbeddedServer:
         self._lock = lock
         self._write_note(0)
 
-    def spawn(self, environ: Mapping[str, str]) -> Process:
+    def spawn(self) -> Process:
         """Start the server; `lock` must have succeeded. See `wait_until_ready`."""
         if self._lock is None:
             raise StartError("the data folder is not locked")
@@ -133,24 +135,28 @@ class EmbeddedServer:
             log.unlink()
         process = popen(
             [str(self._binary), *self._options()],
-            environ=dict(environ),
+            environ=dict(ENVIRON),  # it has no business with anybody's keys
             pass_fds=(self._lock,),
             before_exec=end_with_parent(os.getpid()),
         )
         self._write_note(process.pid)
         return process
 
-    async def wait_until_ready(self, process: Process, within_s: float = READY_WITHIN_S) -> None:
+    async def wait_until_ready(self, child: Child, within_s: float = READY_WITHIN_S) -> None:
         """Return when the server answers.
+
+        Args:
+            child: the process that was spawned.
+            within_s: how long it may take.
 
         Raises:
             StartError: it ended or stayed silent; the message names its log.
         """
         deadline_s = time.monotonic() + within_s
         while not is_answering(self._socket_path):
-            code = process.poll()
-            if code is not None or time.monotonic() > deadline_s:
-                what = "did not answer in time" if code is None else f"ended with {code}"
+            has_ended = child.has_ended()
+            if has_ended or time.monotonic() > deadline_s:
+                what = "ended" if has_ended else "did not answer in time"
                 raise StartError(f"the embedded Redis {what}; see {self._data_dir / LOG}")
             await asyncio.sleep(POLL_S)
 

@@ -20,7 +20,7 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     Raises:
         StartError: somebody listens there already, or the address is not ours.
     """
-    _listen_alone(host, port).close()
+    listen_alone(host, port).close()
     sockets: list[socket.socket] = []
     try:
         for _ in range(count):
@@ -36,14 +36,11 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
 def listen_alone(host: str, port: int) -> socket.socket:
     """Open one socket that shares its address with nobody.
 
+    Sharing would join a stranger in silence and take half of its traffic.
+
     Raises:
         StartError: somebody listens there already, or the address is not ours.
     """
-    return _listen_alone(host, port)
-
-
-def _listen_alone(host: str, port: int) -> socket.socket:
-    """Bind and listen without sharing: a shared socket would join a stranger in silence."""
     try:
         alone = _bound(host, port, shared=False)
         try:
@@ -68,7 +65,7 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
-        made.setblocking(False)
+        made.settimeout(0)
         made.bind(address)
     except OSError:
         made.close()

@@ -92,6 +92,9 @@ SETTLEMENTS_PENDING: Final = _gauge(
 SETTLEMENTS_LOST: Final = _counter(
     "gw_settlements_lost_total", "Settlements given up; their leases expire by themselves."
 )
+SETTLEMENTS_LATE: Final = _counter(
+    "gw_settlements_late_total", "Settlements whose lease had expired or was lost with its server."
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

@@ -126,7 +126,7 @@ class ZstdCoding:
         return b"".join(out)
 
     @staticmethod
-    def _fresh() -> zstandard.ZstdDecompressionObj:
+    def _fresh() -> "zstandard.ZstdDecompressionObj":
         return zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES).decompressobj()
 
 

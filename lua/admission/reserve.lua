@@ -29,6 +29,7 @@
 --@include lib/window.lua
 --@include lib/reclaim.lua
 
+local RECLAIM_MAX = 8 -- expired leases taken back by one call
 local CONCURRENCY_RETRY_MS = 100 -- a slot may be freed any moment; this only spaces the questions
 
 local lease_id, worker = ARGV[1], ARGV[2]
@@ -56,12 +57,14 @@ if day_is_stale(day_id, day_end, now) then
   return { 0, DAY_STALE, 0, 0, now }
 end
 
-lease_prune(KEYS[1], KEYS[2], now)
-local loaded, counts, budget = {}, {}, PRUNE_MAX
+local now_text = string.format('%d', now)
+lease_prune(KEYS[1], KEYS[2], now_text)
+local loaded, counts, budget = {}, {}, RECLAIM_MAX
 for n = 1, windows do
   local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
-  budget = budget - (budget > 0 and reclaim(KEYS[2], key, flights, now, budget) or 0)
-  counts[n] = lease_count(flights, now)
+  local reclaimed
+  reclaimed, counts[n] = reclaim(KEYS[2], key, flights, now_text, budget)
+  budget = budget - reclaimed
   loaded[n] = window_load(key, day_id, day_end, now)
 end
 
@@ -113,9 +116,9 @@ end
 for n = 1, windows do
   local w, flights = loaded[n], KEYS[2 * n + 2]
   window_add(w, 1, estimate, counts[n] + 1)
-  redis.call('ZADD', flights, expiry, lease_id)
+  call('ZADD', flights, expiry, lease_id)
   if counts[n] == 0 or w.minute.moved then -- new, or not renewed in this second
-    redis.call('PEXPIRE', flights, KEEP_MS)
+    call('PEXPIRE', flights, KEEP_MS)
   end
   lease.places[n] = { name = w.key, bucket = w.minute.b, state = 'R',
     kind = w.day and 'd' or 'h', day = w.day and w.day.d or w.hours.b }

@@ -33,6 +33,7 @@ if #ARGV ~= 6 or windows < 1 or windows % 1 ~= 0 or lease_id == '' or counts_req
   bad('lease id, counts_request or the number of keys and arguments')
 end
 local now = clock_ms(whole(6, 0))
+local now_text = string.format('%d', now)
 
 local text, touched = lease_find(KEYS[2], lease_id)
 if text == 'S' then
@@ -54,15 +55,15 @@ for n = 1, windows do
   if lease then
     local place = lease.places[n]
     if place.state == 'R' then
-      redis.call('ZREM', flights, lease_id)
+      call('ZREM', flights, lease_id)
     else
       code = RECLAIMED
     end
     local held = place.state == 'R' and lease.estimate or lease.prompt
-    window_correct(place, counts_request - 1, actual - held, lease_count(flights, now))
+    window_correct(place, counts_request - 1, actual - held, lease_count(flights, now_text))
   elseif counts_request + actual > 0 then
     local w = window_load(key, day_id, day_end, now)
-    window_add(w, counts_request, actual, lease_count(flights, now))
+    window_add(w, counts_request, actual, lease_count(flights, now_text))
   end
 end
 

@@ -4,6 +4,6 @@ local function clock_ms(given)
   if given > 0 then
     return given
   end
-  local now = redis.call('TIME')
-  return now[1] * 1000 + math.floor(now[2] / 1000)
+  local now = call('TIME')
+  return now[1] * 1000 + floor(now[2] / 1000)
 end

@@ -15,7 +15,7 @@ local function ring_correct(key, kind, values, at, bucket, requests, tokens, set
   end
   local r, t = tonumber(values[at + 3] or 0), tonumber(values[at + 4] or 0)
   if bucket > b then
-    local merged = redis.call('HMGET', key, unpack(ring_names(kind, b, b)))
+    local merged = call('HMGET', key, unpack(ring_names(kind, b, b)))
     bucket, r, t = b, tonumber(merged[1] or 0), tonumber(merged[2] or 0)
   end
   local r_new, t_new = least_zero(r + requests), least_zero(t + tokens)
@@ -37,7 +37,7 @@ local function window_correct(place, requests, tokens, in_flight)
   else
     fields[6], fields[7], fields[8] = 'd', 'dr', 'dt'
   end
-  local values = redis.call('HMGET', key, unpack(fields))
+  local values = call('HMGET', key, unpack(fields))
   if not values[1] then
     return
   end
@@ -49,5 +49,5 @@ local function window_correct(place, requests, tokens, in_flight)
     sets[#sets + 1], sets[#sets + 2] = 'dr', least_zero(tonumber(values[7]) + requests)
     sets[#sets + 1], sets[#sets + 2] = 'dt', least_zero(tonumber(values[8]) + tokens)
   end
-  redis.call('HSET', key, unpack(sets))
+  call('HSET', key, unpack(sets))
 end

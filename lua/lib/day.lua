@@ -18,10 +18,10 @@ local function day_of(values, at, id, end_ms, now)
     t = tonumber(values[at + 3] or 0),
   }
   if not day.d or (now >= day.de and id > day.d) then
-    return { d = id, de = end_ms, r = 0, t = 0 }
+    return { d = id, de = end_ms, r = 0, t = 0, moved = true }
   end
   if now >= day.de then
-    day.de = end_ms
+    day.de, day.moved = end_ms, true
   end
   return day
 end

@@ -5,11 +5,11 @@
 local MINUTE = { p = '', size = 61, unit = 1000 } -- 60 s in seconds, and one guard
 local HOURS = { p = 'h', size = 25, unit = 3600000 } -- 24 h in hours, and one guard
 
--- A ring from its five values as read for the bucket of `now`: b, rs, ts, r, t.
-local function ring_of(kind, now, values, at)
+-- A ring from its five values as read for `bucket`: b, rs, ts, r, t.
+local function ring_of(kind, bucket, values, at)
   return {
     kind = kind,
-    bucket = math.floor(now / kind.unit),
+    bucket = bucket,
     b = tonumber(values[at]),
     rs = tonumber(values[at + 1] or 0),
     ts = tonumber(values[at + 2] or 0),
@@ -34,14 +34,14 @@ end
 local function ring_step_back(key, ring)
   local kind, p = ring.kind, ring.kind.p
   if ring.b - ring.bucket > kind.size then
-    redis.call('HDEL', key, unpack(ring_names(kind, 0, kind.size - 1)))
+    call('HDEL', key, unpack(ring_names(kind, 0, kind.size - 1)))
     ring.b, ring.r, ring.t = ring.bucket, ring.rs, ring.ts
     local slot = ring.b % kind.size
-    redis.call('HSET', key, p .. 'b', ring.b, p .. 'r' .. slot, ring.r, p .. 't' .. slot, ring.t)
+    call('HSET', key, p .. 'b', ring.b, p .. 'r' .. slot, ring.r, p .. 't' .. slot, ring.t)
     return
   end
   ring.bucket = ring.b
   local slot = ring.b % kind.size
-  local values = redis.call('HMGET', key, p .. 'r' .. slot, p .. 't' .. slot)
+  local values = call('HMGET', key, p .. 'r' .. slot, p .. 't' .. slot)
   ring.r, ring.t = tonumber(values[1] or 0), tonumber(values[2] or 0)
 end

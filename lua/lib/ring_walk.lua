@@ -16,7 +16,7 @@ local function ring_advance(key, ring)
   local first = math.max(old + 1, new - kind.size + 1)
   local names = ring_names(kind, first, new)
   if first == old + 1 then
-    local values = redis.call('HMGET', key, unpack(names))
+    local values = call('HMGET', key, unpack(names))
     for at = 1, #names, 2 do
       ring.rs = ring.rs - tonumber(values[at] or 0)
       ring.ts = ring.ts - tonumber(values[at + 1] or 0)
@@ -24,8 +24,8 @@ local function ring_advance(key, ring)
   else
     ring.rs, ring.ts = 0, 0
   end
-  redis.call('HDEL', key, unpack(names))
-  redis.call('HSET', key, p .. 'b', new, p .. 'rs', ring.rs, p .. 'ts', ring.ts)
+  call('HDEL', key, unpack(names))
+  call('HSET', key, p .. 'b', new, p .. 'rs', ring.rs, p .. 'ts', ring.ts)
   ring.b, ring.r, ring.t = new, 0, 0
 end
 
@@ -36,7 +36,7 @@ local function ring_wait(key, ring, field, need, now)
   for back = kind.size - 1, 0, -1 do
     names[#names + 1] = kind.p .. field .. (ring.b - back) % kind.size
   end
-  local values = redis.call('HMGET', key, unpack(names))
+  local values = call('HMGET', key, unpack(names))
   local freed, at = 0, 0
   repeat
     at = at + 1

@@ -18,7 +18,7 @@ local schema, min_reader = whole(1, 1), whole(2, 1)
 if #KEYS ~= 1 or #ARGV ~= 2 or min_reader > schema then
   bad('one key; min_reader may not exceed schema')
 end
-local values = redis.call('HMGET', KEYS[1], 'schema', 'min_reader')
+local values = call('HMGET', KEYS[1], 'schema', 'min_reader')
 local stored, stored_min = tonumber(values[1] or 0), tonumber(values[2] or 0)
 if stored_min > schema then
   return { 0, TOO_OLD, stored, stored_min }
@@ -27,5 +27,5 @@ if stored >= schema and stored_min >= min_reader then
   return { 2, OK, stored, stored_min }
 end
 local new, new_min = math.max(stored, schema), math.max(stored_min, min_reader)
-redis.call('HSET', KEYS[1], 'schema', new, 'min_reader', new_min)
+call('HSET', KEYS[1], 'schema', new, 'min_reader', new_min)
 return { 1, OK, new, new_min }

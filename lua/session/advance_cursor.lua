@@ -15,6 +15,6 @@ local ttl = whole(1, 1)
 if #KEYS ~= 1 or #ARGV ~= 1 then
   bad('one key and one argument')
 end
-local position = redis.call('INCR', KEYS[1])
-redis.call('PEXPIRE', KEYS[1], ttl)
+local position = call('INCR', KEYS[1])
+call('PEXPIRE', KEYS[1], ttl)
 return { 1, OK, position }

@@ -2,7 +2,7 @@ from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
 from cluster_gw.pipeline.backlog import Backlog
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.providers.openai_chat import OpenAIChat
+from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.store.admission import TargetLimits
 from tests.pipeline.catalogs import make_key, make_route
 
@@ -21,7 +21,7 @@ def make_target(model: str, provider: str, key: Key) -> Target:
             model_limits=route.limits,
             key_limits=key.limits,
         ),
-        codec=OpenAIChat(),
+        codec=OpenAIChatProvider(frozenset()),
         url="",
         headers=(),
         secret="do-not-show",

@@ -1,6 +1,7 @@
 """A client of one running simulator that sees answers as they are, down to the bytes."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -48,6 +49,7 @@ class Bench:
         self.sim = sim
         self.http = http
         self.clock = clock
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def chat(self, document: Any, key: str = "k") -> httpx.Response:
         """Post a chat request and read the whole answer."""
@@ -63,20 +65,27 @@ class Bench:
     async def open(self, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Send raw bytes over a connection of their own."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.sim.port)
+        self._writers.append(writer)
         writer.write(request)
-        await writer.drain()
         return reader, writer
+
+    async def close(self) -> None:
+        """Drop the raw connections."""
+        for writer in self._writers:
+            writer.close()
+        for writer in self._writers:
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def read_all(self, request: bytes) -> tuple[bytes, str]:
         """All bytes that come back until the end, and how it ended: `fin` or `rst`."""
-        reader, writer = await self.open(request)
+        reader, _ = await self.open(request)
         received, ending = b"", "fin"
         try:
             while piece := await reader.read(65_536):
                 received += piece
         except ConnectionResetError:
             ending = "rst"
-        writer.close()
         return received, ending
 
     async def settled(self) -> dict[str, Any]:

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -25,7 +24,8 @@ async def start() -> AsyncIterator[Callable[..., Awaitable[Bench]]]:
             stack.push_async_callback(sim.close)
             http = httpx.AsyncClient(base_url=f"http://127.0.0.1:{sim.port}", timeout=5)
             await stack.enter_async_context(http)
-            return Bench(sim, http, clock)
+            bench = Bench(sim, http, clock)
+            stack.push_async_callback(bench.close)
+            return bench
 
         yield start_one
-    await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Every error code a client can see, with its status and meaning; `docs/errors.md` is made of it."""
+"""Every error code a client can see, its status and meaning; `docs/errors.md` is made of it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

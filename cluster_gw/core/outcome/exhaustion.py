@@ -181,7 +181,7 @@ def untried_code(skipped: Sequence[Skipped]) -> str:
 
 def shortest_wait_ms(failed: Sequence[AttemptRecord], skipped: Sequence[Skipped]) -> int | None:
     """The earliest moment any candidate of this request may serve again, ms from now."""
-    waits = [item.retry_after_ms for item in (*failed, *skipped)]
+    waits = [r.retry_after_ms for r in failed] + [s.retry_after_ms for s in skipped]
     return min((wait for wait in waits if wait is not None), default=None)
 
 
@@ -203,7 +203,7 @@ def exhaustion_message(
     wait_ms: int | None,
 ) -> str:
     """The sentence for people: how many routes, why not, what was tried, what to do."""
-    routes = {item.route for item in (*failed, *skipped)}
+    routes = {r.route for r in failed} | {s.route for s in skipped}
     buckets = bucket_words(skipped)
     parts = [f"{PREFIX}: {len(routes)} route(s) checked{f' ({buckets})' if buckets else ''}."]
     if failed:

@@ -1,0 +1,266 @@
+"""Platforms known by name: where they are, how they bend the format, what their free tier allows.
+
+Facts of the platforms' public documentation, as of 2026-08. Limits are those of the free tier, per
+key; an operator overrides any of them. Only platforms that speak the OpenAI dialect are listed.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.request import Dialect
+
+ROLLING: Final = "rolling"
+UTC: Final = "UTC"
+
+
+class PresetLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Upper bounds of one scope; None means not limited."""
+
+    rpm: int | None = None
+    rpd: int | None = None
+    tpm: int | None = None
+    tpd: int | None = None
+
+
+class PresetModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model a preset brings along when the configuration declares none for its provider.
+
+    Attributes:
+        model: the upstream's id.
+        name: for people.
+        limits: of this model on one key.
+        context_window: tokens, None when unknown.
+    """
+
+    model: str
+    name: str
+    limits: PresetLimits = PresetLimits()
+    context_window: int | None = None
+    tools: bool = True
+    vision: bool = False
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True):
+    """One platform.
+
+    Attributes:
+        name: how configuration calls it.
+        base_url: up to, not including, `/chat/completions`.
+        env: environment variable that usually holds the key.
+        first_byte_s: bound of the wait for the first byte.
+        quirks: names out of `quirks.QUIRKS`.
+        keyless: usable without a key.
+        limits: of one key over all models.
+        day_reset: `rolling`, or the zone whose midnight ends the day of its limits.
+        default_models: models to offer when the configuration declares none.
+    """
+
+    name: str
+    base_url: str
+    env: str
+    dialect: Dialect = Dialect.OPENAI
+    first_byte_s: float = 60.0
+    quirks: frozenset[str] = frozenset()
+    keyless: bool = False
+    limits: PresetLimits = PresetLimits()
+    day_reset: str = ROLLING
+    default_models: tuple[PresetModel, ...] = ()
+
+
+def quirks(*names: str) -> frozenset[str]:
+    """Quirks of a preset."""
+    return frozenset(names)
+
+
+LIST: Final = (
+    Preset(
+        name="openai",
+        base_url="https://api.openai.com/v1",
+        env="OPENAI_API_KEY",
+        default_models=(
+            PresetModel(
+                model="gpt-4o-mini", name="GPT-4o mini", context_window=128_000, vision=True
+            ),
+        ),
+    ),
+    Preset(
+        name="google",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        env="GEMINI_API_KEY",
+        day_reset="America/Los_Angeles",
+        default_models=(
+            PresetModel(
+                model="gemini-2.5-flash",
+                name="Gemini 2.5 Flash",
+                limits=PresetLimits(rpm=10, rpd=20, tpm=250_000),
+                context_window=1_048_576,
+                vision=True,
+            ),
+        ),
+    ),
+    Preset(
+        name="groq",
+        base_url="https://api.groq.com/openai/v1",
+        env="GROQ_API_KEY",
+        quirks=quirks("no_logprobs"),
+        default_models=(
+            PresetModel(
+                model="llama-3.3-70b-versatile",
+                name="Llama 3.3 70B",
+                limits=PresetLimits(rpm=30, rpd=1000, tpm=12_000, tpd=100_000),
+                context_window=131_072,
+            ),
+        ),
+    ),
+    Preset(
+        name="cerebras",
+        base_url="https://api.cerebras.ai/v1",
+        env="CEREBRAS_API_KEY",
+        default_models=(
+            PresetModel(
+                model="gpt-oss-120b",
+                name="GPT-OSS 120B",
+                limits=PresetLimits(rpm=30, tpm=60_000, tpd=1_000_000),
+            ),
+        ),
+    ),
+    Preset(
+        name="nvidia",
+        base_url="https://integrate.api.nvidia.com/v1",
+        env="NVIDIA_API_KEY",
+        first_byte_s=180.0,
+        quirks=quirks("serial_tools"),
+        limits=PresetLimits(rpm=40),
+        default_models=(
+            PresetModel(
+                model="meta/llama-3.3-70b-instruct",
+                name="Llama 3.3 70B",
+                limits=PresetLimits(rpm=40),
+                context_window=131_072,
+            ),
+        ),
+    ),
+    Preset(
+        name="mistral",
+        base_url="https://api.mistral.ai/v1",
+        env="MISTRAL_API_KEY",
+        quirks=quirks("random_seed", "no_stream_options", "no_reasoning_effort"),
+        default_models=(
+            PresetModel(
+                model="mistral-small-latest",
+                name="Mistral Small",
+                limits=PresetLimits(rpm=2, tpm=500_000),
+            ),
+        ),
+    ),
+    Preset(
+        name="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        env="OPENROUTER_API_KEY",
+        quirks=quirks("attribution"),
+        limits=PresetLimits(rpd=1000),
+        day_reset=UTC,
+        default_models=(
+            PresetModel(
+                model="meta-llama/llama-3.3-70b-instruct:free",
+                name="Llama 3.3 70B (free)",
+                limits=PresetLimits(rpm=20, rpd=200),
+                context_window=131_072,
+            ),
+        ),
+    ),
+    Preset(
+        name="github",
+        base_url="https://models.github.ai/inference",
+        env="GITHUB_TOKEN",
+        quirks=quirks("max_output_400"),
+    ),
+    Preset(
+        name="cohere",
+        base_url="https://api.cohere.ai/compatibility/v1",
+        env="COHERE_API_KEY",
+        first_byte_s=15.0,
+        default_models=(
+            PresetModel(
+                model="command-a-03-2025",
+                name="Command A",
+                limits=PresetLimits(rpm=20, rpd=33),
+                context_window=256_000,
+            ),
+        ),
+    ),
+    Preset(
+        name="zhipu",
+        base_url="https://open.bigmodel.cn/api/paas/v4",
+        env="ZHIPU_API_KEY",
+    ),
+    Preset(
+        name="huggingface",
+        base_url="https://router.huggingface.co/v1",
+        env="HF_TOKEN",
+    ),
+    Preset(
+        name="ollama",
+        base_url="https://ollama.com/v1",
+        env="OLLAMA_API_KEY",
+        first_byte_s=120.0,
+    ),
+    Preset(
+        name="kilo",
+        base_url="https://api.kilo.ai/api/gateway/v1",
+        env="KILO_API_KEY",
+        quirks=quirks("no_response_format"),
+        keyless=True,
+    ),
+    Preset(
+        name="pollinations",
+        base_url="https://gen.pollinations.ai/v1",
+        env="POLLINATIONS_API_KEY",
+    ),
+    Preset(
+        name="modelscope",
+        base_url="https://api-inference.modelscope.cn/v1",
+        env="MODELSCOPE_API_KEY",
+        first_byte_s=90.0,
+        limits=PresetLimits(rpd=1800),
+        day_reset=UTC,
+    ),
+    Preset(
+        name="opencode",
+        base_url="https://opencode.ai/zen/v1",
+        env="OPENCODE_API_KEY",
+    ),
+    Preset(name="reka", base_url="https://api.reka.ai/v1", env="REKA_API_KEY"),
+    Preset(
+        name="requesty",
+        base_url="https://router.requesty.ai/v1",
+        env="REQUESTY_API_KEY",
+        limits=PresetLimits(rpd=180),
+        day_reset=UTC,
+    ),
+    Preset(
+        name="navy",
+        base_url="https://api.navy/v1",
+        env="NAVY_API_KEY",
+        limits=PresetLimits(tpd=150_000),
+        day_reset=UTC,
+    ),
+    Preset(name="routeway", base_url="https://api.routeway.ai/v1", env="ROUTEWAY_API_KEY"),
+    Preset(
+        name="siliconflow",
+        base_url="https://api.siliconflow.cn/v1",
+        env="SILICONFLOW_API_KEY",
+    ),
+    Preset(name="llm7", base_url="https://api.llm7.io/v1", env="LLM7_API_KEY"),
+    Preset(
+        name="ovh",
+        base_url="https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
+        env="OVH_AI_ENDPOINTS_ACCESS_TOKEN",
+        keyless=True,
+    ),
+)
+
+PRESETS: Final[Mapping[str, Preset]] = MappingProxyType({preset.name: preset for preset in LIST})

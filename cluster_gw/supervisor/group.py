@@ -1,0 +1,363 @@
+"""The parent of one group: starts everything, looks after it, ends it in order.
+
+Start: lock and embedded Redis, listening sockets, workers, operations port. End: the other way
+round, so that a worker never loses Redis while it settles.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.settings import Settings, load
+from cluster_gw.supervisor import events
+from cluster_gw.supervisor.child import Child, Exit, popen
+from cluster_gw.supervisor.control import Readiness
+from cluster_gw.supervisor.embedded import EmbeddedServer, find_binary
+from cluster_gw.supervisor.failure import ExitCode, StartError
+from cluster_gw.supervisor.listening import listen, listen_alone
+from cluster_gw.supervisor.merging import MetricSum, merge_readiness
+from cluster_gw.supervisor.operations import OperationsServer, operations_app
+from cluster_gw.supervisor.own_metrics import OwnNumbers
+from cluster_gw.supervisor.runtime_dir import RuntimeDir
+from cluster_gw.supervisor.watch import FileWatch
+from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, Worker, WorkerCommand
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Family
+
+EMBEDDED: Final = "embedded:"
+WORKER_WORDS: Final = (sys.executable, "-m", "cluster_gw", "worker")
+TEND_S: Final = 0.05
+LOOK_S: Final = 1.0
+LOOK_WHILE_STARTING_S: Final = 0.1
+WATCH_S: Final = 0.5
+GRACE_S: Final = 5.0  # a worker that drains needs a moment more than its longest request
+COMPANION_GRACE_S: Final = 3.0
+EMBEDDED_GRACE_S: Final = 15.0
+FATAL_CODES: Final = frozenset({ExitCode.BAD_CONFIGURATION, ExitCode.DEPENDENCY_UNREACHABLE})
+
+
+class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a group runs.
+
+    Attributes:
+        settings: the checked configuration.
+        config_path: where it came from; workers read it, too.
+        files: what to watch for changes.
+        environ: environment of every worker; overrides of the command line are in it.
+        data_dir: folder of the embedded Redis.
+        worker_words: command that starts a worker.
+        companions: further commands that run as long as the group, by name.
+    """
+
+    settings: Settings
+    config_path: Path
+    files: tuple[Path, ...]
+    environ: Mapping[str, str]
+    data_dir: Path
+    worker_words: tuple[str, ...] = WORKER_WORDS
+    companions: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | None = None) -> int:
+    """Run a group until it is told to end; give the exit code of the process.
+
+    Args:
+        options: what to run.
+        log: where the parent's events go.
+        on_ready: called once when the first worker is ready.
+
+    Raises:
+        StartError: it could not start; nothing is left behind.
+    """
+    return asyncio.run(_supervise(options, log, on_ready))
+
+
+async def _supervise(
+    options: GroupOptions, log: Log, on_ready: Callable[[], None] | None
+) -> ExitCode:
+    runtime = RuntimeDir()
+    group = Group(options, runtime, log, on_ready)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, group.request_stop)
+    loop.add_signal_handler(signal.SIGINT, group.interrupt)
+    loop.add_signal_handler(signal.SIGHUP, group.request_reload)
+    try:
+        if await group.start():
+            await group.run()
+    finally:
+        await group.stop()
+        runtime.remove()
+    return group.code
+
+
+def _companion(name: str, words: tuple[str, ...], environ: Mapping[str, str]) -> Child:
+    return Child(name, lambda _: popen(list(words), environ=dict(environ)))
+
+
+class Group:
+    """Everything the parent started.
+
+    Args:
+        options: what to run.
+        runtime: folder for sockets.
+        log: where events go.
+        on_ready: called once when the first worker is ready.
+    """
+
+    def __init__(
+        self,
+        options: GroupOptions,
+        runtime: RuntimeDir,
+        log: Log,
+        on_ready: Callable[[], None] | None,
+    ) -> None:
+        self.code = ExitCode.OK
+        self._options = options
+        self._settings = options.settings
+        self._runtime = runtime
+        self._log = log
+        self._on_ready = on_ready
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._reload = asyncio.Event()
+        self._was_ready = False
+        self._version = 1
+        self._metrics = MetricSum()
+        self._numbers = OwnNumbers()
+        self._watch = FileWatch(options.files)
+        self._embedded: EmbeddedServer | None = None
+        self._embedded_child: Child | None = None
+        self._companions: list[Child] = []
+        self._workers: list[Worker] = []
+        self._operations: OperationsServer | None = None
+        self._operations_task: asyncio.Task[None] | None = None
+
+    def request_stop(self) -> None:
+        """End the group; open requests finish."""
+        self._stop.set()
+
+    def interrupt(self) -> None:
+        """End the group; a second time, do not wait for open requests."""
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    def request_reload(self) -> None:
+        """Read the configuration again."""
+        self._reload.set()
+
+    async def start(self) -> bool:
+        """Start everything; False when the group was told to end meanwhile.
+
+        Raises:
+            StartError: something cannot start.
+        """
+        starting = asyncio.create_task(self._start())
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+            return False
+        starting.result()
+        return True
+
+    async def run(self) -> None:
+        """Look after the group until it is told to end, or cannot go on."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tend())
+            tasks.create_task(self._look())
+            tasks.create_task(self._follow_configuration())
+
+    async def stop(self) -> None:
+        """End everything in order: workers, companions, operations port, Redis."""
+        self._stop.set()
+        self._log.event(events.GROUP_STOPPING, drain_s=self._settings.server.drain_s)
+        for worker in self._workers:
+            worker.close_listening()
+        await self._end([w.child for w in self._workers], self._settings.server.drain_s + GRACE_S)
+        await self._end(self._companions, COMPANION_GRACE_S)
+        if self._operations is not None and self._operations_task is not None:
+            self._operations.should_exit = True
+            await asyncio.wait({self._operations_task})
+        for worker in self._workers:
+            await worker.control.close()
+        if self._embedded_child is not None:
+            await self._end([self._embedded_child], EMBEDDED_GRACE_S, can_hurry=False)
+        if self._embedded is not None:
+            self._embedded.release()
+        self._log.event(events.GROUP_STOPPED)
+
+    async def _start(self) -> None:
+        server = self._settings.server
+        operations_socket = listen_alone(server.admin_host, server.admin_port)
+        try:
+            sockets = listen(server.host, server.port, server.workers)
+        except StartError:
+            operations_socket.close()
+            raise
+        command = WorkerCommand(
+            words=self._options.worker_words,
+            config_path=self._options.config_path,
+            environ=dict(self._options.environ),
+        )
+        self._workers = [
+            Worker(slot, each, self._runtime.socket(f"w{slot}"), command)
+            for slot, each in enumerate(sockets)
+        ]
+        self._operations = OperationsServer(operations_app(self.readiness, self.metrics))
+        self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
+        command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
+        now_s = time.monotonic()
+        for name, words in self._options.companions.items():
+            child = _companion(name, words, self._options.environ)
+            self._companions.append(child)
+            child.start(now_s)
+        for worker in self._workers:
+            worker.child.start(now_s)
+
+    async def _start_redis(self) -> str:
+        url = self._settings.redis.url.reveal()
+        if url != EMBEDDED:
+            return url
+        server = EmbeddedServer(
+            self._options.data_dir, self._runtime.socket("redis"), find_binary()
+        )
+        await server.lock()
+        self._embedded = server
+        self._embedded_child = Child("embedded-redis", lambda _: server.spawn())
+        self._embedded_child.start(time.monotonic())
+        await server.wait_until_ready(self._embedded_child)
+        self._log.event(
+            events.EMBEDDED_STARTED,
+            pid=self._embedded_child.pid,
+            data_dir=str(server.data_dir),
+        )
+        return server.url
+
+    async def _tend(self) -> None:
+        while not self._stop.is_set():
+            now_s = time.monotonic()
+            for worker in self._workers:
+                self._note(worker.child.name, worker.tend(now_s, self._metrics), is_worker=True)
+            others = [*self._companions, *([self._embedded_child] if self._embedded_child else [])]
+            for child in others:
+                self._note(child.name, child.tend(now_s), is_worker=False)
+            await self._pause(TEND_S)
+
+    def _note(self, name: str, ended: Exit | None, *, is_worker: bool) -> None:
+        if ended is None:
+            return
+        if is_worker and not self._was_ready and ended.code in FATAL_CODES:
+            # The worker has said why; trying again would say it again.
+            self.code = ExitCode(ended.code)
+            self._stop.set()
+            return
+        self._numbers.restarts[name] = self._numbers.restarts.get(name, 0) + 1
+        self._log.event(
+            events.CHILD_EXITED,
+            child=name,
+            pid=ended.pid,
+            code=ended.code,
+            lived_s=round(ended.lived_s, 3),
+            restart_in_s=ended.restart_in_s,
+        )
+
+    async def _look(self) -> None:
+        stuck: set[str] = set()
+        while not self._stop.is_set():
+            state = await self.readiness()
+            if not self._was_ready and state.status in {"ready", "degraded"}:
+                self._announce_ready()
+            for worker in self._workers:
+                if worker.is_stuck and worker.child.name not in stuck:
+                    name, pid = worker.child.name, worker.child.pid
+                    self._log.event(events.WORKER_STUCK, child=name, pid=pid)
+            stuck = {worker.child.name for worker in self._workers if worker.is_stuck}
+            await self._pause(LOOK_S if self._was_ready else LOOK_WHILE_STARTING_S)
+
+    def _announce_ready(self) -> None:
+        self._was_ready = True
+        server = self._settings.server
+        self._log.event(
+            events.GROUP_READY,
+            url=f"http://{server.host}:{server.port}",
+            operations_url=f"http://{server.admin_host}:{server.admin_port}",
+            workers=len(self._workers),
+        )
+        if self._on_ready is not None:
+            self._on_ready()
+
+    async def _follow_configuration(self) -> None:
+        while not self._stop.is_set():
+            if self._watch.look() or self._reload.is_set():
+                self._reload.clear()
+                self._read_again()
+            await self._pause(WATCH_S)
+
+    def _read_again(self) -> None:
+        """Announce a changed file to the workers, if it is valid; else keep what is in force."""
+        try:
+            loaded = load(self._options.config_path, self._options.environ)
+        except ConfigInvalidError as error:
+            self._numbers.reloads["kept"] += 1
+            self._log.event(events.CONFIG_KEPT, faults=list(error.faults))
+            return
+        self._numbers.reloads["changed"] += 1
+        self._version += 1
+        fixed = [
+            name
+            for name in ("server", "redis")
+            if getattr(loaded.settings, name) != getattr(self._settings, name)
+        ]
+        self._log.event(events.CONFIG_CHANGED, needs_restart=fixed)
+        self._watch.follow(loaded.files)
+        for worker in self._workers:
+            worker.reload(self._version)
+
+    async def readiness(self) -> Readiness:
+        """Ask every worker and say what the group is."""
+        states = await asyncio.gather(*(worker.look() for worker in self._workers))
+        return merge_readiness(states, draining=self._stop.is_set())
+
+    async def metrics(self) -> list[Family]:
+        """Ask every worker and add up."""
+        await asyncio.gather(*(worker.read_metrics(self._metrics) for worker in self._workers))
+        alive = sum(worker.child.pid is not None for worker in self._workers)
+        return self._metrics.families(self._numbers.families(workers_alive=alive))
+
+    async def _end(
+        self, children: Sequence[Child], within_s: float, *, can_hurry: bool = True
+    ) -> None:
+        deadline_s = time.monotonic() + within_s
+        for child in children:
+            child.retire()
+            child.signal(signal.SIGTERM)
+        is_killed = False
+        while not all(child.has_ended() for child in children):
+            late = time.monotonic() > deadline_s or (can_hurry and self._hurry.is_set())
+            if late and not is_killed:
+                is_killed = True
+                self._kill(children)
+            await asyncio.sleep(TEND_S / 2)
+
+    def _kill(self, children: Sequence[Child]) -> None:
+        for child in children:
+            if not child.has_ended():
+                self._log.event(events.CHILD_KILLED, child=child.name, pid=child.pid)
+                child.signal(signal.SIGKILL)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than until the group is told to end."""
+        try:
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        except TimeoutError:
+            return

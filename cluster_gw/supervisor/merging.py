@@ -1,0 +1,131 @@
+"""The numbers of all workers become one: readiness, and metrics that never run backwards."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+from cluster_gw.supervisor.control import Readiness, SnapshotAge
+from cluster_gw.telemetry.registry import Family, Sample, Snapshot
+
+GAUGE: Final = "gauge"
+EXACT: Final = 2**53  # whole numbers below it are written without an exponent
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[tuple[str, str], ...]
+Status = Literal["ready", "degraded", "starting", "draining"]
+
+
+def merge_readiness(workers: Sequence[Readiness | None], *, draining: bool) -> Readiness:
+    """Say what the group is: ready when every worker is, degraded when some are.
+
+    Args:
+        workers: one per worker; None did not answer.
+        draining: whether the group is ending.
+    """
+    heard = [worker for worker in workers if worker is not None]
+    serving = [worker for worker in heard if worker.status in {"ready", "degraded"}]
+    known = serving or heard
+    ages = [w.snapshot.age_ms for w in known if w.snapshot.age_ms is not None]
+    return Readiness(
+        status=_status(workers, serving, draining=draining),
+        config_version=min((w.config_version for w in known), default=0),
+        snapshot=SnapshotAge(
+            version=min((w.snapshot.version for w in known), default=0),
+            age_ms=max(ages, default=None),
+        ),
+        redis="ok" if known and all(w.redis == "ok" for w in known) else "lost",
+    )
+
+
+def _status(
+    workers: Sequence[Readiness | None], serving: Sequence[Readiness], *, draining: bool
+) -> Status:
+    if draining:
+        return "draining"
+    if not serving:
+        return "starting"
+    whole = len(serving) == len(workers) and all(w.status == "ready" for w in serving)
+    return "ready" if whole else "degraded"
+
+
+class MetricSum:
+    """Adds up the metrics of workers over their restarts.
+
+    A counter of a worker that ended is kept, and one that does not answer counts as it last did:
+    a sum that ran backwards would look to Prometheus like a restart of everything.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, Snapshot] = {}
+        self._ended: list[Family] = []
+
+    def update(self, worker: str, snapshot: Snapshot) -> None:
+        """Note what a worker says now.
+
+        Args:
+            worker: names one life of one process.
+            snapshot: its metrics.
+        """
+        self._last[worker] = snapshot
+
+    def retire(self, worker: str) -> None:
+        """Keep the counters of a worker that ended; its gauges end with it."""
+        snapshot = self._last.pop(worker, None)
+        if snapshot is not None:
+            counted = [family for family in snapshot.families if family.type != GAUGE]
+            self._ended = _add([*self._ended, *counted])
+
+    def families(self, own: Iterable[Family] = ()) -> list[Family]:
+        """Give every family, summed over workers past and present.
+
+        Args:
+            own: further families, of the parent itself.
+        """
+        now = [family for snapshot in self._last.values() for family in snapshot.families]
+        return _add([*self._ended, *now, *own])
+
+
+def _add(families: Iterable[Family]) -> list[Family]:
+    firsts: dict[str, Family] = {}
+    sums: dict[str, dict[tuple[str, Labels], float]] = {}
+    for family in families:
+        firsts.setdefault(family.name, family)
+        samples = sums.setdefault(family.name, {})
+        for sample in family.samples:
+            key = (sample.suffix, tuple(sample.labels.items()))
+            samples[key] = samples.get(key, 0.0) + sample.value
+    return [
+        Family(
+            name=name,
+            type=first.type,
+            help=first.help,
+            samples=[
+                Sample(suffix=suffix, labels=dict(labels), value=value)
+                for (suffix, labels), value in sums[name].items()
+            ],
+        )
+        for name, first in firsts.items()
+    ]
+
+
+def render(families: Iterable[Family]) -> str:
+    """Write families in the Prometheus text format, version 0.0.4."""
+    lines: list[str] = []
+    for family in families:
+        lines.append(f"# HELP {family.name} {_escaped(family.help)}")
+        lines.append(f"# TYPE {family.name} {family.type}")
+        for sample in family.samples:
+            labels = ",".join(
+                f'{name}="{_escaped(value, quoted=True)}"' for name, value in sample.labels.items()
+            )
+            inside = f"{{{labels}}}" if labels else ""
+            lines.append(f"{family.name}{sample.suffix}{inside} {_number(sample.value)}")
+    return "\n".join([*lines, ""])
+
+
+def _escaped(text: str, *, quoted: bool = False) -> str:
+    plain = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return plain.replace('"', '\\"') if quoted else plain
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)

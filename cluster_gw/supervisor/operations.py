@@ -1,0 +1,87 @@
+"""The operations port of the group: liveness, readiness, metrics (DESIGN 5.4)."""
+
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cluster_gw.supervisor.control import Readiness
+from cluster_gw.supervisor.merging import CONTENT_TYPE, render
+from cluster_gw.telemetry.registry import Family
+
+JSON: Final = "application/json"
+LIVEZ: Final = ("/livez", "/health", "/health/liveliness")
+NOT_SERVING: Final = frozenset({"starting", "draining"})
+ALIVE: Final = b'{"status":"ok"}'
+
+ReadReadiness = Callable[[], Awaitable[Readiness]]
+ReadMetrics = Callable[[], Awaitable[list[Family]]]
+
+
+def operations_app(readiness: ReadReadiness, metrics: ReadMetrics) -> Starlette:
+    """Build the application.
+
+    Args:
+        readiness: what the group is now.
+        metrics: the metrics of the group.
+    """
+
+    async def livez(_request: Request) -> Response:
+        return Response(ALIVE, media_type=JSON)
+
+    async def readyz(_request: Request) -> Response:
+        state = await readiness()
+        status = 503 if state.status in NOT_SERVING else 200
+        headers = {"retry-after": "1"} if status != 200 else None  # noqa: PLR2004
+        return Response(msgspec.json.encode(state), status, headers, media_type=JSON)
+
+    async def metricz(_request: Request) -> Response:
+        text = render(await metrics())
+        return Response(text, headers={"content-type": CONTENT_TYPE})
+
+    app = Starlette(
+        routes=[
+            *(Route(path, livez, methods=["GET"]) for path in LIVEZ),
+            Route("/readyz", readyz, methods=["GET"]),
+            Route("/metrics", metricz, methods=["GET"]),
+        ]
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class OperationsServer(uvicorn.Server):
+    """A uvicorn that leaves signals to the parent.
+
+    Args:
+        app: what it serves.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signal handlers alone."""
+        yield
+
+    async def run_on(self, listening: socket.socket) -> None:
+        """Serve on an open socket until `should_exit` is set."""
+        await self.serve(sockets=[listening])

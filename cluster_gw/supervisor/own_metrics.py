@@ -1,0 +1,40 @@
+"""What the parent itself counts."""
+
+from cluster_gw.telemetry.registry import Family, Sample
+
+
+class OwnNumbers:
+    """Counters of one group since the parent started."""
+
+    def __init__(self) -> None:
+        self.restarts: dict[str, int] = {}
+        self.reloads: dict[str, int] = {"changed": 0, "kept": 0}
+
+    def families(self, *, workers_alive: int) -> list[Family]:
+        """Give them as metric families."""
+        return [
+            Family(
+                name="gw_workers_alive",
+                type="gauge",
+                help="Worker processes that live.",
+                samples=[Sample(labels={}, value=workers_alive)],
+            ),
+            Family(
+                name="gw_child_restarts_total",
+                type="counter",
+                help="Processes that ended by themselves and were started again.",
+                samples=[
+                    Sample(labels={"child": name}, value=count)
+                    for name, count in sorted(self.restarts.items())
+                ],
+            ),
+            Family(
+                name="gw_config_reads_total",
+                type="counter",
+                help="Changed configurations by what became of them.",
+                samples=[
+                    Sample(labels={"result": name}, value=count)
+                    for name, count in self.reloads.items()
+                ],
+            ),
+        ]

@@ -1,0 +1,134 @@
+"""One worker process of the group, with its listening socket and its control socket."""
+
+import os
+import re
+import secrets
+import signal
+import socket
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from cluster_gw.supervisor.child import Child, Exit, Process, popen
+from cluster_gw.supervisor.control import Readiness, WorkerControl
+from cluster_gw.supervisor.merging import MetricSum
+
+REDIS_URL_VARIABLE: Final = "GW_WORKER_REDIS_URL"  # not an argument: those are seen by everybody
+STUCK_AFTER_LOOKS: Final = 3
+
+
+class WorkerCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """How workers are started.
+
+    Attributes:
+        words: the command without its options.
+        config_path: file the worker reads.
+        environ: its environment, with the address of Redis in it.
+    """
+
+    words: tuple[str, ...]
+    config_path: Path
+    environ: dict[str, str]
+
+
+class Worker:
+    """Keeps one worker process alive on a socket that outlives it.
+
+    Args:
+        slot: its place in the group, from 0.
+        listening: the socket it accepts connections from.
+        control_path: where it serves its control routes.
+        command: how it is started.
+    """
+
+    def __init__(
+        self, slot: int, listening: socket.socket, control_path: str, command: WorkerCommand
+    ) -> None:
+        self.child = Child(f"worker-{slot}", self._spawn)
+        self.control = WorkerControl(control_path)
+        self._slot = slot
+        self._listening = listening
+        self._control_path = control_path
+        self._command = command
+        self._life = ""
+        self._has_answered = False
+        self._version = 1
+        self._version_told = 1
+        self._silent_looks = 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the process lives and has gone silent after it once answered."""
+        return self._silent_looks >= STUCK_AFTER_LOOKS and self.child.pid is not None
+
+    def tend(self, now_s: float, metrics: MetricSum) -> Exit | None:
+        """Look after the process; see `Child.tend`. The counters of a life that ended stay."""
+        life = self._life
+        ended = self.child.tend(now_s)
+        if ended is not None:
+            metrics.retire(life)
+            self._has_answered = False
+            self._silent_looks = 0
+        return ended
+
+    async def look(self) -> Readiness | None:
+        """Ask what the worker is, and tell it what it has to know."""
+        life = self._life
+        state = await self.control.readiness()
+        if life != self._life:
+            return None  # the answer may be of the life before
+        if state is not None:
+            self._has_answered = True
+            self._silent_looks = 0
+        elif self._has_answered:
+            self._silent_looks += 1
+        self._announce()
+        return state
+
+    async def read_metrics(self, metrics: MetricSum) -> None:
+        """Note the worker's counters under this life of it."""
+        life = self._life
+        snapshot = await self.control.metrics()
+        if snapshot is not None and life == self._life and self.child.pid is not None:
+            metrics.update(life, snapshot)
+
+    def reload(self, version: int) -> None:
+        """Have the worker read its configuration again as soon as it can take the signal.
+
+        Args:
+            version: of the configuration that is now in force; a worker counts its own reads, so
+                it is told once for each.
+        """
+        self._version = version
+        self._announce()
+
+    def close_listening(self) -> None:
+        """Give up the parent's copy of the listening socket."""
+        self._listening.close()
+
+    def _announce(self) -> None:
+        # SIGHUP ends a process that has not come far enough to catch it.
+        if self._version_told < self._version and self._has_answered:
+            self._version_told += 1
+            self.child.signal(signal.SIGHUP)
+
+    def _spawn(self, _start: int) -> Process:
+        Path(self._control_path).unlink(missing_ok=True)
+        host = re.sub(r"[^a-z0-9-]", "-", socket.gethostname().lower())[:40] or "host"
+        self._life = f"{host}-{self._slot}-{secrets.token_hex(3)}"
+        self._version_told = self._version
+        descriptor = self._listening.fileno()
+        return popen(
+            [
+                *self._command.words,
+                *("--config", str(self._command.config_path)),
+                *("--fd", str(descriptor)),
+                *("--control-path", self._control_path),
+                *("--parent-pid", str(os.getpid())),
+                *("--worker-id", self._life),
+                *("--generation", str(self._version)),
+            ],
+            environ=self._command.environ,
+            pass_fds=(descriptor,),
+        )

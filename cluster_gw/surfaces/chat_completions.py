@@ -1,0 +1,182 @@
+"""`POST /v1/chat/completions`: OpenAI's chat API towards clients (rooms 2 and 9).
+
+A request is read twice at most: once into raw members, which travel on untouched, and once into the
+few facts routing needs. Answers in the same dialect pass through as bytes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import chat_facts
+from cluster_gw.surfaces.chat_repair import repair
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    UnexpectedShapeError,
+    raw,
+    read_fields,
+    write,
+)
+from cluster_gw.wire.openai_chat import CHAT_READER, DONE, ChatBody
+from cluster_gw.wire.sse import encode_comment, encode_data
+
+USAGE: Final = b'"usage"'
+KEEPALIVE: Final = encode_comment(b"keep-alive")
+END: Final = encode_data(DONE)
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "messages": "Send an array with at least one message.",
+    "role": "Give every message a role such as system, user or assistant.",
+    "content": "Send a string, an array of parts, or null.",
+    "model": "Send a name from GET /v1/models, or leave it out for the default.",
+    "n": "Send a whole number from 1 to 128.",
+    "stream": "Send true or false without quotes.",
+    "tools": "Send an array of tool objects, or leave it out.",
+}
+
+
+class ChatCompletions:
+    """Codec of the chat completions API; see `surfaces.base.Surface`."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """OpenAI."""
+        return Dialect.OPENAI
+
+    def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
+        """A request in the internal language, or the error object that names what is wrong."""
+        try:
+            fields = read_fields(body)
+            facts = CHAT_READER.read(body)
+        except InvalidJsonError as error:
+            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
+        except UnexpectedShapeError as error:
+            return misshapen(error)
+        repair(fields, facts)
+        return request_of(fields, facts)
+
+    def encode_event(
+        self,
+        event: StreamEvent,
+        *,
+        include_usage: bool,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The bytes of one event for the client; empty when the client must not see it."""
+        if event.done or event.fault is not None:
+            return b""
+        payload = event.raw
+        if not include_usage:
+            if event.usage_only:
+                return b""
+            if USAGE in payload:
+                payload = without_usage(payload)
+        if extensions:
+            payload = extended(payload, extensions)
+        return b"data: " + payload + b"\n\n"
+
+    def encode_done(self) -> bytes:
+        """The bytes that end a good stream."""
+        return END
+
+    def encode_keepalive(self) -> bytes:
+        """A comment line."""
+        return KEEPALIVE
+
+    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """The body of an error answer."""
+        return write({"error": error_json(error, request_id)})
+
+    def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """One data event with the error object; no end marker may follow."""
+        return encode_data(self.encode_error(error, request_id))
+
+    def encode_completion(
+        self, completion: Completion, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer, untouched unless there is something to add."""
+        return extended(completion.raw, extensions) if extensions else completion.raw
+
+
+def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
+    """The request in the internal language."""
+    options = facts.stream_options
+    messages = facts.messages
+    return ChatRequest(
+        dialect=Dialect.OPENAI,
+        model=facts.model or "",
+        stream=facts.stream is True,
+        include_usage=options is not None and options.include_usage is True,
+        max_tokens=chat_facts.max_tokens_of(facts),
+        choices=facts.n or 1,
+        wants_tools=bool(facts.tools or facts.functions),
+        wants_format=facts.response_format is not None and facts.response_format.type != "text",
+        image_count=chat_facts.count_images(messages),
+        input_characters=tuple([chat_facts.characters_of(message) for message in messages]),
+        affinity_text=chat_facts.affinity_text(messages),
+        user=facts.user,
+        fields=fields,
+    )
+
+
+def misshapen(error: UnexpectedShapeError) -> ErrorBody:
+    """The error of a body that is JSON but not of the format; names the path and a remedy."""
+    if not error.path:
+        return refused("invalid_json", "The body must be a JSON object.", None)
+    name = error.path.rpartition(".")[2].partition("[")[0]
+    remedy = REMEDIES.get(name)
+    message = f"{error.path} {error.problem}."
+    return refused("invalid_request", f"{message} {remedy}" if remedy else message, error.path)
+
+
+def refused(code: str, message: str, param: str | None) -> ErrorBody:
+    """A 400."""
+    return ErrorBody(
+        status=400, type="invalid_request_error", code=code, message=message, param=param
+    )
+
+
+def without_usage(payload: bytes) -> bytes:
+    """The frame without its top-level `usage`; a nested one is none of ours."""
+    try:
+        fields = read_fields(payload)
+    except (InvalidJsonError, UnexpectedShapeError):
+        return payload
+    if fields.pop("usage", None) is None:
+        return payload
+    return write(fields)
+
+
+def extended(payload: bytes, extensions: Mapping[str, Any]) -> bytes:
+    """The document with members of the gateway's own; existing members win."""
+    try:
+        fields = read_fields(payload)
+    except (InvalidJsonError, UnexpectedShapeError):
+        return payload
+    for name, value in extensions.items():
+        fields.setdefault(name, raw(value))
+    return write(fields)
+
+
+def error_json(error: ErrorBody, request_id: str) -> dict[str, Any]:
+    """The error object; `param` and `code` are always there because SDKs read them."""
+    body: dict[str, Any] = {
+        "message": error.message,
+        "type": error.type,
+        "code": error.code,
+        "param": error.param,
+        "request_id": request_id,
+        "retryable": error.retryable,
+    }
+    optional: dict[str, Any] = {
+        "retry_after_ms": error.retry_after_ms,
+        "cause": error.cause,
+        "combo": error.combo,
+        "attempts": list(error.attempts) or None,
+        "skipped": list(error.skipped) or None,
+    }
+    body.update((name, value) for name, value in optional.items() if value is not None)
+    return body

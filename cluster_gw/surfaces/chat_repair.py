@@ -1,0 +1,58 @@
+"""Shapes that clients send and upstreams refuse, put right (tolerance list, `routing-bandit` 8.2).
+
+Every rule looks at decoded facts first, so that an ordinary request is not touched at all.
+"""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.wire.json_codec import Fields, JsonReader, raw
+from cluster_gw.wire.openai_chat import ChatBody, Message
+
+NULLABLE: Final = ("tools", "tool_choice", "parallel_tool_calls")
+LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
+MAX_STOPS: Final = 4  # the format's own bound
+NULL: Final = b"null"
+
+MESSAGES_READER: Final = JsonReader[list[Fields]](list[Fields])
+CONTENT_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
+
+
+def repair(fields: Fields, body: ChatBody) -> None:
+    """Change in place what the tolerance list allows and the format does not."""
+    for name in NULLABLE:
+        if name in fields and bytes(fields[name]) == NULL:
+            del fields[name]
+    for name in LENGTH_FIELDS:
+        count = getattr(body, name)
+        if count is not None and count <= 0:
+            del fields[name]
+    if body.tool_choice == "any":
+        fields["tool_choice"] = raw("required")
+    if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
+        fields["stop"] = raw(body.stop[:MAX_STOPS])
+    if any(has_bare_text(message) for message in body.messages):
+        fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
+
+
+def has_bare_text(message: Message) -> bool:
+    """Whether the content is an array that holds plain strings."""
+    return isinstance(message.content, list) and any(
+        isinstance(part, str) for part in message.content
+    )
+
+
+def with_text_parts(messages: msgspec.Raw, decoded: list[Message]) -> list[Fields]:
+    """The messages with each plain string of a content array made a text part."""
+    rebuilt = MESSAGES_READER.read(messages)
+    for fields, message in zip(rebuilt, decoded, strict=True):
+        if has_bare_text(message):
+            parts = CONTENT_READER.read(fields["content"])
+            fields["content"] = raw(
+                [
+                    {"type": "text", "text": known} if isinstance(known, str) else part
+                    for part, known in zip(parts, message.content or (), strict=True)
+                ]
+            )
+    return rebuilt

@@ -1,0 +1,55 @@
+"""Encodes `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's shape, with our own members."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.wire.json_codec import write
+
+# The format demands a creation time and names have none; a constant keeps answers reproducible.
+CREATED_S: Final = 1_700_000_000
+
+
+class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One name that clients may ask for.
+
+    Attributes:
+        id: what goes into `model`.
+        owned_by: provider, or the gateway itself for a combo.
+        name: for people; empty when there is none.
+        context_window: tokens, None when unknown.
+        available: whether a usable key exists right now.
+    """
+
+    id: str
+    owned_by: str
+    name: str = ""
+    context_window: int | None = None
+    available: bool = True
+
+
+def encode_models(models: Iterable[ListedModel]) -> bytes:
+    """The body of the listing."""
+    return write({"object": "list", "data": [model_json(model) for model in models]})
+
+
+def encode_model(model: ListedModel) -> bytes:
+    """The body of one model."""
+    return write(model_json(model))
+
+
+def model_json(model: ListedModel) -> dict[str, Any]:
+    """One entry; unknown facts are left out."""
+    entry: dict[str, Any] = {
+        "id": model.id,
+        "object": "model",
+        "created": CREATED_S,
+        "owned_by": model.owned_by,
+    }
+    if model.name:
+        entry["name"] = model.name
+    if model.context_window is not None:
+        entry["context_window"] = model.context_window
+    entry["available"] = model.available
+    return entry

@@ -1,0 +1,113 @@
+"""A whole worker inside the test's own loop: real Redis, real sockets, the real loop and codecs.
+
+For tests of one worker. Claims about several workers start processes (`tests/cluster`).
+"""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import Generator, Mapping
+from typing import Any, Self
+
+import msgspec
+import uvicorn
+
+from cluster_gw.app import Engine, build_serving
+from cluster_gw.server.protocol import with_head_limit
+from cluster_gw.server.routes import build_app
+from cluster_gw.server.serving import Current
+from cluster_gw.settings import load_bytes
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+from cluster_gw.units import BYTES_PER_KB
+
+
+def provider(base_url: str, **more: Any) -> dict[str, Any]:
+    """An OpenAI-dialect provider of the configuration."""
+    return {"dialect": "openai", "base_url": base_url, **more}
+
+
+class Gateway:
+    """One worker; `async with` starts and ends it.
+
+    Args:
+        config: the configuration without `redis`; `auth.mode: none` unless it says otherwise.
+        redis_url: a running server.
+        environ: where secrets are looked up.
+
+    Attributes:
+        engine: its inner parts.
+        registry: its numbers.
+        log: what it wrote.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        redis_url: str,
+        *,
+        environ: Mapping[str, str] | None = None,
+        prefix: str = "gw1",
+    ) -> None:
+        document = {"auth": {"mode": "none"}, **config}
+        document["redis"] = {"url": redis_url, "prefix": prefix}
+        self.settings = load_bytes(msgspec.json.encode(document), environ or {}).settings
+        self.registry = Registry()
+        self.stream = io.BytesIO()
+        self.log = Log(self.stream)
+        self.current = Current(build_serving(self.settings, 1))
+        self._redis_url = redis_url
+        self._prefix = prefix
+
+    async def __aenter__(self) -> Self:
+        self.engine = Engine(
+            self.current,
+            redis_url=self._redis_url,
+            prefix=self._prefix,
+            worker_id="w1",
+            log=self.log,
+            registry=self.registry,
+        )
+        await self.engine.start()
+        self._server = _Server(
+            uvicorn.Config(
+                build_app(self.engine.deps),
+                port=0,
+                http=with_head_limit(self.settings.server.max_head_kb * BYTES_PER_KB),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        self._task = asyncio.create_task(self._server.serve())
+        while not self._server.started:
+            await asyncio.sleep(0.001)
+        self.port: int = self._server.servers[0].sockets[0].getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.current.is_started = True
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self._server.should_exit = True
+        await self._task
+        await self.engine.settle()
+        await self.engine.stop()
+
+    def events(self) -> list[dict[str, Any]]:
+        """Every log line so far."""
+        self.log.flush()
+        return [msgspec.json.decode(line) for line in self.stream.getvalue().splitlines()]
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to pytest."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Capture none."""
+        yield

@@ -1,0 +1,66 @@
+"""Calls the admission scripts by hand, with the clock as an argument."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from redis import Redis
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.keys import Keys, WindowKeys
+from cluster_gw.store.plan import five
+from cluster_gw.store.scripts import Scripts
+
+KEYS: Final = Keys("gw1")
+SLOT: Final = KEYS.slot("p", "acc")
+MODEL: Final = KEYS.model_window(SLOT, "k", "m")
+OTHER: Final = KEYS.model_window(SLOT, "k", "other")
+WHOLE: Final = KEYS.key_window(SLOT, "k")
+NOW_MS: Final = 1_795_000_000_000
+
+
+def names(windows: Sequence[WindowKeys]) -> list[str]:
+    pairs = [name for window in windows for name in (window.counters, window.flights)]
+    return [KEYS.lease_expiries(SLOT), KEYS.lease_records(SLOT), *pairs]
+
+
+class Admission:
+    """Reserves and settles on one server, in one slot."""
+
+    def __init__(self, redis: Redis, scripts: Scripts) -> None:
+        self.redis = redis
+        self._reserve = redis.register_script(scripts["admission/reserve"].text)
+        self._settle = redis.register_script(scripts["admission/settle"].text)
+
+    def reserve(
+        self,
+        lease: str,
+        *bounds: tuple[WindowKeys, Limits],
+        now_ms: int = NOW_MS,
+        estimate: int = 100,
+        prompt: int = 40,
+        ttl_ms: int = 30_000,
+        day: tuple[int, int] = (0, 0),
+    ) -> list[Any]:
+        limits = [bound for _, one in bounds for bound in five(one)]
+        reply: list[Any] = self._reserve(
+            keys=names([window for window, _ in bounds]),
+            args=[lease, "w1", estimate, prompt, ttl_ms, *day, *limits, now_ms],
+        )
+        return reply
+
+    def settle(
+        self,
+        lease: str,
+        *windows: WindowKeys,
+        now_ms: int = NOW_MS,
+        actual: int = 70,
+        counts_request: int = 1,
+        day: tuple[int, int] = (0, 0),
+    ) -> list[Any]:
+        reply: list[Any] = self._settle(
+            keys=names(windows), args=[lease, actual, counts_request, *day, now_ms]
+        )
+        return reply
+
+    def counters(self, window: WindowKeys = MODEL) -> dict[str, int]:
+        return {name: int(value) for name, value in self.redis.hgetall(window.counters).items()}

@@ -1,0 +1,48 @@
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from cluster_gw.store.scripts import Scripts, load_scripts
+from tests.fakes.redis_server import RedisServer, redis_binary, valkey_binary
+
+
+def started(binary: str | None) -> Iterator[RedisServer]:
+    if binary is None:
+        pytest.skip("this server is not on this machine")
+    with RedisServer(binary) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_7() -> Iterator[RedisServer]:
+    yield from started(redis_binary())
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[RedisServer]:
+    yield from started(valkey_binary())
+
+
+@pytest.fixture(params=["redis_7", "valkey"])
+def each_server(request: pytest.FixtureRequest) -> Redis:
+    """An empty server of each kind in turn."""
+    server: RedisServer = request.getfixturevalue(request.param)
+    return connected(server)
+
+
+@pytest.fixture
+def redis(redis_7: RedisServer) -> Redis:
+    """An empty Redis 7.0."""
+    return connected(redis_7)
+
+
+def connected(server: RedisServer) -> Redis:
+    link = Redis.from_url(server.url, protocol=2, decode_responses=True)
+    link.flushall()
+    return link
+
+
+@pytest.fixture(scope="session")
+def scripts() -> Scripts:
+    return load_scripts()

@@ -1,0 +1,157 @@
+"""The admission scripts against a plain model, over random histories with crashes and clock steps."""
+
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from redis import Redis
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.keys import WindowKeys
+from cluster_gw.store.scripts import load_scripts
+from tests.fakes.redis_server import RedisServer
+from tests.lua.admission_model import AdmissionModel, Ring
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission
+
+ROUTES: Final = ((MODEL, WHOLE), (OTHER, WHOLE), (MODEL,))
+BOUNDS: Final = st.one_of(st.none(), st.integers(0, 6))
+TOKENS: Final = st.one_of(st.none(), st.integers(0, 800))
+LIMITS: Final = st.builds(
+    Limits, rpm=BOUNDS, rpd=st.none() | st.integers(0, 30), tpm=TOKENS, tpd=TOKENS, concurrency=BOUNDS
+)
+LEASES: Final = st.integers(0, 11).map(lambda number: f"lease-{number}")
+STEPS_MS: Final = st.one_of(
+    st.integers(0, 3_000),
+    st.integers(0, 90_000),
+    st.integers(0, 40 * 3_600_000),
+    st.integers(-3_000, 0),
+    st.integers(-90_000, 0),
+    st.integers(-30 * 3_600_000, 0),
+)
+
+
+class AdmissionMachine(RuleBasedStateMachine):
+    server: RedisServer
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
+        self.redis.flushall()
+        self.scripts = Admission(self.redis, load_scripts())
+        self.model = AdmissionModel()
+        self.now_ms = NOW_MS
+        self.routes: dict[str, tuple[WindowKeys, ...]] = {}
+
+    @initialize(limits=st.fixed_dictionaries({w.counters: LIMITS for w in (MODEL, OTHER, WHOLE)}))
+    def choose_limits(self, limits: dict[str, Limits]) -> None:
+        self.limits = limits
+
+    @rule(step_ms=STEPS_MS)
+    def pass_time(self, step_ms: int) -> None:
+        self.now_ms += step_ms
+
+    @rule(
+        lease=LEASES,
+        route=st.sampled_from(ROUTES),
+        estimate=st.integers(0, 300),
+        prompt=st.integers(0, 400),
+        ttl_ms=st.integers(1, 200_000),
+    )
+    def reserve(
+        self, lease: str, route: tuple[WindowKeys, ...], estimate: int, prompt: int, ttl_ms: int
+    ) -> None:
+        if self.model.records.get(lease) is not None:
+            route = self.routes[lease]  # a repeat repeats everything
+        self.routes[lease] = route
+        bounds = [(window, self.limits[window.counters]) for window in route]
+        reply = self.scripts.reserve(
+            lease, *bounds, now_ms=self.now_ms, estimate=estimate, prompt=prompt, ttl_ms=ttl_ms
+        )
+        expected = self.model.reserve(
+            lease,
+            {window.counters: limits for window, limits in bounds},
+            estimate=estimate,
+            prompt=prompt,
+            ttl_ms=ttl_ms,
+            now_ms=self.now_ms,
+        )
+        wait = (reply[2], reply[3]) if reply[0] == 0 else (0, 0)
+        assert (reply[1], *wait) == expected
+
+    @rule(lease=LEASES, actual=st.integers(0, 500), counts_request=st.integers(0, 1))
+    def settle(self, lease: str, actual: int, counts_request: int) -> None:
+        route = self.routes.setdefault(lease, ROUTES[0])
+        reply = self.scripts.settle(
+            lease, *route, now_ms=self.now_ms, actual=actual, counts_request=counts_request
+        )
+        code = self.model.settle(
+            lease,
+            [window.counters for window in route],
+            actual=actual,
+            counts_request=counts_request,
+            now_ms=self.now_ms,
+        )
+        assert reply == ([2, "settled"] if code == "again" else [1, code])
+
+    @invariant()
+    def every_counter_equals_the_model(self) -> None:
+        for window in (MODEL, OTHER, WHOLE):
+            fields = self.scripts.counters(window)
+            modelled = self.model.windows.get(window.counters)
+            if not fields or modelled is None:
+                touched = modelled is not None and modelled.minute.buckets
+                assert not fields and not touched
+                continue
+            assert read_ring(fields, "") == shown(modelled.minute)
+            assert read_ring(fields, "h") == shown(modelled.day)
+            assert min(fields.values()) >= 0
+            flights = self.redis.zrange(window.flights, 0, -1, withscores=True)
+            assert {lease: int(at) for lease, at in flights} == modelled.flights
+
+    @invariant()
+    def every_key_but_none_has_a_ttl(self) -> None:
+        for key in self.redis.scan_iter():
+            assert self.redis.pttl(key) > 0, key
+
+    @invariant()
+    def records_equal_the_model(self) -> None:
+        stored = self.redis.hgetall(KEYS.lease_records(SLOT))
+        stored.pop("_touched", None)
+        assert set(stored) == set(self.model.records)
+        for lease, record in self.model.records.items():
+            if record is None:
+                assert stored[lease] == "S"
+            else:
+                done = all(place.reclaimed for place in record.places.values())
+                assert stored[lease].startswith("X " if done else "R ")
+        drops = self.redis.zrange(KEYS.lease_expiries(SLOT), 0, -1, withscores=True)
+        assert {lease: int(at) for lease, at in drops} == self.model.drop_at_ms
+
+
+def read_ring(fields: dict[str, int], prefix: str) -> tuple[int, list[int], dict[int, list[int]]]:
+    size = 25 if prefix else 61
+    slots = {
+        slot: [fields.get(f"{prefix}r{slot}", 0), fields.get(f"{prefix}t{slot}", 0)]
+        for slot in range(size)
+    }
+    used = {slot: counts for slot, counts in slots.items() if counts != [0, 0]}
+    return fields[f"{prefix}b"], [fields[f"{prefix}rs"], fields[f"{prefix}ts"]], used
+
+
+def shown(ring: Ring) -> tuple[int, list[int], dict[int, list[int]]]:
+    assert ring.newest is not None
+    used = {b % ring.size: counts for b, counts in ring.buckets.items() if counts != [0, 0]}
+    return ring.newest, ring.sums(), used
+
+
+def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
+    AdmissionMachine.server = redis_7
+    machine = AdmissionMachine.TestCase()
+    machine.settings = settings(
+        max_examples=40,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    machine.runTest()
