@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import uvicorn
+import uvloop
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -40,9 +41,7 @@ class PassThrough:
                 for name in KEPT_HEADERS
                 if (value := answer.headers.get(name)) is not None
             ]
-            await send(
-                {"type": "http.response.start", "status": answer.status, "headers": headers}
-            )
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
             if "content-length" in answer.headers:
                 await send({"type": "http.response.body", "body": await answer.read()})
                 return
@@ -97,7 +96,5 @@ async def main(port: int) -> None:
 
 
 if __name__ == "__main__":
-    import uvloop
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main(int(sys.argv[1])))

@@ -115,7 +115,7 @@ class Engine:
         log: Log,
         registry: Registry,
     ) -> None:
-        clock = Clock(monotonic_s=asyncio.get_running_loop().time, wall_ms=wall_ms)
+        clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
         self._scripts, self._keys = load_scripts(), Keys(prefix)
         self.redis = RedisClient(redis_url, prefix=prefix)
         self._admissions = Admissions(

@@ -64,12 +64,14 @@ class BoundedHead(HttpToolsProtocol):
         self._head_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Count the path, which may be the oversized part."""
+        self._count(len(url))
+        super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count a header that arrived together with the rest of its head."""
-        self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > self.max_head_bytes:
-            self._is_oversized = True
-            raise ValueError("head above its bound")  # the parser turns it into a 400
+        self._count(len(name) + len(value) + 4)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -97,6 +99,12 @@ class BoundedHead(HttpToolsProtocol):
             )
         )
         self.transport.close()
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self.max_head_bytes:
+            self._is_oversized = True
+            raise ValueError("head above its bound")  # the parser turns it into a 400
 
     def _give_up(self) -> None:
         if self._in_head and not self.transport.is_closing():

@@ -1,7 +1,7 @@
 """One file and the environment become one checked, frozen `Settings`."""
 
 from cluster_gw.settings.catalog import build_catalog, secrets
-from cluster_gw.settings.loading import Loaded, config_path, load, load_bytes
+from cluster_gw.settings.loading import Loaded, config_path, load, load_bytes, load_redis
 from cluster_gw.settings.pool import (
     ClientSettings,
     ComboSettings,
@@ -27,6 +27,7 @@ __all__ = [
     "config_path",
     "load",
     "load_bytes",
+    "load_redis",
     "mask_secrets",
     "secrets",
 ]

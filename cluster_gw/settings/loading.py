@@ -17,10 +17,12 @@ from cluster_gw.settings.faults import Faults
 from cluster_gw.settings.pool import ModelSettings, Settings
 from cluster_gw.settings.references import check_pool
 from cluster_gw.settings.rules import Runnable, check_gateway
+from cluster_gw.settings.sections import RedisSettings
 from cluster_gw.settings.written import Document
 
 DEFAULT_PATH: Final = "cluster-gw.yaml"
 PATH_VARIABLE: Final = "GW_CONFIG"
+REDIS_VARIABLES: Final = "GW_REDIS__"
 THIS_VERSION: Final = Runnable()
 
 
@@ -54,15 +56,30 @@ def load(path: Path | str, environ: Mapping[str, str], runnable: Runnable = THIS
     Raises:
         ConfigInvalidError: it cannot be used; the exception holds every fault, none with a secret.
     """
-    path = Path(path)
+    loaded = load_bytes(_read(Path(path)), environ, runnable)
+    return msgspec.structs.replace(loaded, files=(Path(path), *loaded.files))
+
+
+def load_redis(path: Path | str, environ: Mapping[str, str]) -> RedisSettings:
+    """Read the `redis` section alone: tools on Redis need no provider's key.
+
+    Raises:
+        ConfigInvalidError: the file or this section of it cannot be used.
+    """
+    faults = Faults()
+    document = read_document(_read(Path(path)), faults)
+    section = {name: value for name, value in document.items() if name == "redis"}
+    of_redis = {name: value for name, value in environ.items() if name.startswith(REDIS_VARIABLES)}
+    return _check(section, Expander(environ, faults), of_redis, faults, THIS_VERSION).redis
+
+
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise ConfigInvalidError([f"configuration: file {path} {reason}"]) from None
-    loaded = load_bytes(data, environ, runnable)
-    return msgspec.structs.replace(loaded, files=(path, *loaded.files))
 
 
 def load_bytes(
@@ -71,28 +88,38 @@ def load_bytes(
     """Check and resolve the text of a configuration; see `load`."""
     faults = Faults()
     document = read_document(data, faults)
-    if faults.lines:
-        raise ConfigInvalidError(faults.lines)
     expander = Expander(environ, faults)
-    plain: dict[str, Any] = expander.expand(document, "")
-    root = inspect.type_info(Settings)
-    if not isinstance(root, inspect.StructType):
-        raise TypeError("Settings is a struct")
-    apply_environment(plain, environ, root, faults, expander.secret)
-    checker = Checker(faults, expander.secret)
-    settings = msgspec.convert(checker.check(plain, root, ""), Settings)
-    settings = msgspec.structs.replace(settings, models=_all_models(settings))
-    written = Document(plain=plain, kept=checker.kept)
-    check_pool(settings, written, runnable, faults)
-    check_gateway(settings, runnable, faults)
-    if faults.lines:
-        raise ConfigInvalidError(faults.lines)
+    settings = _check(document, expander, environ, faults, runnable)
     models = read_weights(environ, settings.models, faults)
     return Loaded(
         settings=msgspec.structs.replace(settings, models=models),
         warnings=tuple(faults.warnings),
         files=tuple(expander.files),
     )
+
+
+def _check(
+    document: dict[str, Any],
+    expander: Expander,
+    overrides: Mapping[str, str],
+    faults: Faults,
+    runnable: Runnable,
+) -> Settings:
+    if faults.lines:  # what could be read of a broken file would only look broken, too
+        raise ConfigInvalidError(faults.lines)
+    plain: dict[str, Any] = expander.expand(document, "")
+    root = inspect.type_info(Settings)
+    if not isinstance(root, inspect.StructType):
+        raise TypeError("Settings is a struct")
+    apply_environment(plain, overrides, root, faults, expander.secret)
+    checker = Checker(faults, expander.secret)
+    settings = msgspec.convert(checker.check(plain, root, ""), Settings)
+    settings = msgspec.structs.replace(settings, models=_all_models(settings))
+    check_pool(settings, Document(plain=plain, kept=checker.kept), runnable, faults)
+    check_gateway(settings, runnable, faults)
+    if faults.lines:
+        raise ConfigInvalidError(faults.lines)
+    return settings
 
 
 def _all_models(settings: Settings) -> tuple[ModelSettings, ...]:

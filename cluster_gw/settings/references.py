@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from cluster_gw.core.limits.windows import ROLLING
-from cluster_gw.settings.bundled import PRESETS, provider_facts
+from cluster_gw.providers.presets import PRESETS
+from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.faults import Faults, at_index, at_name, shown, unknown
 from cluster_gw.settings.pool import ComboSettings, MemberSettings, ProviderSettings, Settings
 from cluster_gw.settings.rules import NOT_YET, Runnable, is_http_url, is_zone

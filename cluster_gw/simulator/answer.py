@@ -16,7 +16,8 @@ from cluster_gw.simulator.faults import (
     ReasoningOnly,
     RoleOnly,
 )
-from cluster_gw.simulator.sample_text import expected_text, sample_value, split_pieces
+from cluster_gw.simulator.sample_text import expected_text, split_pieces
+from cluster_gw.simulator.schema_sample import sample_value
 
 HUGE_PIECE_BYTES: Final = 4096  # one frame of a huge answer
 

@@ -174,7 +174,7 @@ class Connection(asyncio.Protocol):
                     self._is_ending = True
             is_whole = True
         finally:
-            self._task = self._channel = None
+            self._task = None  # the channel stays: an answer that broke off must learn of the loss
             if not is_whole:
                 self.transport.abort()
             elif self._is_ending:

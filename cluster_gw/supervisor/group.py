@@ -43,6 +43,19 @@ EMBEDDED_GRACE_S: Final = 15.0
 FATAL_CODES: Final = frozenset({ExitCode.BAD_CONFIGURATION, ExitCode.DEPENDENCY_UNREACHABLE})
 
 
+class Companion(msgspec.Struct, frozen=True, kw_only=True):
+    """A further process that runs as long as the group.
+
+    Attributes:
+        words: its command.
+        port: where it listens on 127.0.0.1 once it is ready.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    port: int
+
+
 class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a group runs.
 
@@ -53,7 +66,7 @@ class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
         environ: environment of every worker; overrides of the command line are in it.
         data_dir: folder of the embedded Redis.
         worker_words: command that starts a worker.
-        companions: further commands that run as long as the group, by name.
+        companions: further processes; the group is ready when they are.
     """
 
     settings: Settings
@@ -62,7 +75,7 @@ class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     data_dir: Path
     worker_words: tuple[str, ...] = WORKER_WORDS
-    companions: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    companions: tuple[Companion, ...] = ()
 
 
 def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | None = None) -> int:
@@ -97,8 +110,17 @@ async def _supervise(
     return group.code
 
 
-def _companion(name: str, words: tuple[str, ...], environ: Mapping[str, str]) -> Child:
-    return Child(name, lambda _: popen(list(words), environ=dict(environ)))
+def _companion(companion: Companion, environ: Mapping[str, str]) -> Child:
+    return Child(companion.name, lambda _: popen(list(companion.words), environ=dict(environ)))
+
+
+async def _is_listening(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 class Group:
@@ -217,8 +239,8 @@ class Group:
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()
-        for name, words in self._options.companions.items():
-            child = _companion(name, words, self._options.environ)
+        for companion in self._options.companions:
+            child = _companion(companion, self._options.environ)
             self._companions.append(child)
             child.start(now_s)
         for worker in self._workers:
@@ -275,7 +297,7 @@ class Group:
         stuck: set[str] = set()
         while not self._stop.is_set():
             state = await self.readiness()
-            if not self._was_ready and state.status in {"ready", "degraded"}:
+            if not self._was_ready and await self._is_ready(state):
                 self._announce_ready()
             for worker in self._workers:
                 if worker.is_stuck and worker.child.name not in stuck:
@@ -283,6 +305,12 @@ class Group:
                     self._log.event(events.WORKER_STUCK, child=name, pid=pid)
             stuck = {worker.child.name for worker in self._workers if worker.is_stuck}
             await self._pause(LOOK_S if self._was_ready else LOOK_WHILE_STARTING_S)
+
+    async def _is_ready(self, state: Readiness) -> bool:
+        if state.status not in {"ready", "degraded"}:
+            return False
+        listening = [await _is_listening(c.port) for c in self._options.companions]
+        return all(listening)
 
     def _announce_ready(self) -> None:
         self._was_ready = True

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import cluster_gw
+from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.core.outcome.failure_codes import FailureCode
 from tests.architecture.source_tree import (
     ROOT,
@@ -60,28 +61,20 @@ def unnamed(text: str) -> str:
     return re.sub(r"\{[a-z_]+(?::[a-z]+)?\}", "{}", text)
 
 
-def error_codes() -> set[str]:
-    """Codes the product can answer with: built in place, declared in a table, or of one attempt."""
-    trees = [
-        parse(path) for path in python_files("cluster_gw") if "simulator" not in relative(path)
-    ]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    built = {
-        word.value.value
-        for node in nodes
+def errors_built_in_place() -> set[tuple[int, str]]:
+    """Status and code of every error object the product spells out where it is answered."""
+    calls = [
+        {word.arg: word.value for word in node.keywords}
+        for path in python_files("cluster_gw")
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ErrorBody")
-        for word in node.keywords
-        if word.arg == "code" and isinstance(word.value, ast.Constant)
+    ]
+    return {
+        (ast.literal_eval(call["status"]), ast.literal_eval(call["code"]))
+        for call in calls
+        if isinstance(call.get("status"), ast.Constant)
+        and isinstance(call.get("code"), ast.Constant)
     }
-    declared = {
-        key.value
-        for node in nodes
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "ERROR_CODES"
-        for key in ast.walk(node)
-        if isinstance(key, ast.Constant) and isinstance(key.value, str)
-        if re.fullmatch(r"[a-z]+(_[a-z]+)+", key.value)
-    }
-    return {str(code) for code in built} | declared | {code.value for code in FailureCode}
 
 
 def test_version_is_the_same_everywhere() -> None:
@@ -145,16 +138,29 @@ def test_every_route_is_documented() -> None:
     assert [route for route in sorted(routes) if route not in text] == []
 
 
-def test_every_error_code_is_documented() -> None:
-    documented = set(re.findall(r"`([a-z_]+)`", read("docs/errors.md")))
+def test_every_error_code_is_documented_with_its_status() -> None:
+    rows = re.findall(r"(?m)^\| (\d{3}) \| `([a-z_]+)` \|", read("docs/errors.md"))
 
-    assert sorted(error_codes() - documented) == []
+    documented = sorted((int(status), code) for status, code in rows)
+    assert documented == sorted((entry.status, code) for code, entry in ERROR_CODES.items())
+
+
+def test_every_error_that_is_answered_is_declared() -> None:
+    declared = {(entry.status, code) for code, entry in ERROR_CODES.items()}
+
+    assert sorted(errors_built_in_place() - declared) == []
+
+
+def test_every_code_of_an_attempt_is_documented() -> None:
+    words = re.findall(r"(?m)^\| `([a-z_]+)` \|", read("docs/errors.md"))
+
+    assert sorted(words) == sorted(code.value for code in FailureCode)
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads(read("pyproject.toml"))["project"]
     names = [re.split(r"[<>=; ]", line, maxsplit=1)[0] for line in project["dependencies"]]
-    reasons = read("docs/decisions/0014-dependencies.md")
+    reasons = read("docs/decisions/0016-dependencies.md")
 
     assert [name for name in names if f"| {name} |" not in reasons] == []
 

@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import msgspec
 from ruamel.yaml import YAML
 
-from cluster_gw.settings import load
+from cluster_gw.settings import load, secrets
+from cluster_gw.simulator.config import SimulatorConfig
 from tests.architecture.source_tree import ROOT
 
 ENVIRONMENT = {"GROQ_KEY_A": "a-secret", "GROQ_KEY_B": "b-secret", "APP_A_SHA256": "ab" * 32}
@@ -13,6 +15,12 @@ ENVIRONMENT = {"GROQ_KEY_A": "a-secret", "GROQ_KEY_B": "b-secret", "APP_A_SHA256
 
 def yaml_blocks(text: str) -> list[str]:
     return re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+
+
+def compose_configs() -> dict[str, str]:
+    """Files the compose file hands to its containers, by name."""
+    compose = YAML(typ="safe", pure=True).load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    return {name: config["content"] for name, config in compose["configs"].items()}
 
 
 def test_configuration_of_the_readme_is_valid(tmp_path: Path) -> None:
@@ -27,14 +35,24 @@ def test_configuration_of_the_readme_is_valid(tmp_path: Path) -> None:
 
 
 def test_configuration_of_the_compose_file_is_valid(tmp_path: Path) -> None:
-    compose = YAML(typ="safe", pure=True).load((ROOT / "docker-compose.yml").read_text("utf-8"))
     written = tmp_path / "cluster-gw.yaml"
-    written.write_text(compose["configs"]["gateway"]["content"], encoding="utf-8")
+    written.write_text(compose_configs()["gateway"], encoding="utf-8")
 
     loaded = load(written, {"GW_SERVER__HOST": "0.0.0.0"})
 
     assert loaded.warnings == ()
     assert loaded.settings.server.host == "0.0.0.0"
+
+
+def test_provider_of_the_compose_file_accepts_the_keys_of_its_gateways(tmp_path: Path) -> None:
+    configs = compose_configs()
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text(configs["gateway"], encoding="utf-8")
+
+    provider = msgspec.json.decode(configs["provider"], type=SimulatorConfig)
+    held = {secret.reveal() for secret in secrets(load(written, {}).settings).values()}
+
+    assert held == set(provider.keys)
 
 
 def test_environment_of_the_image_names_real_settings(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
 MUTABLE_CALLS = frozenset(
     {
         "list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict",
-        "count", "Lock", "Event", "Semaphore", "Condition", "Queue", "ContextVar", "local",
-        "WeakKeyDictionary", "WeakValueDictionary", "CollectorRegistry",
+        "count", "Lock", "Semaphore", "Condition", "Queue", "ContextVar", "local",
+        "asyncio.Event", "threading.Event", "WeakKeyDictionary", "WeakValueDictionary",
+        "CollectorRegistry",
     }
 )  # fmt: skip
 MUTABLE_LITERALS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -74,7 +75,8 @@ def is_mutable(value: ast.expr) -> bool:
         return True
     if not isinstance(value, ast.Call):
         return False
-    return ast.unparse(value.func).rsplit(".", 1)[-1] in MUTABLE_CALLS
+    name = ast.unparse(value.func)
+    return name in MUTABLE_CALLS or name.rsplit(".", 1)[-1] in MUTABLE_CALLS
 
 
 def module_state(tree: ast.Module) -> Iterator[int]:

@@ -138,9 +138,7 @@ async def test_the_detail_of_a_request_is_in_its_body_when_asked_for(
     assert b"a1" not in body
 
 
-async def test_nothing_secret_is_logged(
-    start: Start, http: aiohttp.ClientSession
-) -> None:
+async def test_nothing_secret_is_logged(start: Start, http: aiohttp.ClientSession) -> None:
     gateway = await start()
     text = steer(fault={"kind": "status", "code": 401}) + " the-prompt"
 

@@ -24,9 +24,7 @@ def test_missing_usage_is_estimated_from_prompt_and_characters(usage: Usage | No
 
 
 def test_a_connection_never_made_costs_neither_request_nor_tokens() -> None:
-    charge = charge_failure(
-        Fault(kind=FaultKind.CONNECT, sent=Sent.NOT_SENT), None, None, DEMAND
-    )
+    charge = charge_failure(Fault(kind=FaultKind.CONNECT, sent=Sent.NOT_SENT), None, None, DEMAND)
 
     assert (charge.counts_request, charge.tokens) == (False, 0)
 

@@ -1,0 +1,144 @@
+"""`cluster-gw demo`: a whole group with simulated providers, ready to be called with curl."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from cluster_gw.cli.options import address_options, environ_with
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.providers.presets import PRESETS
+from cluster_gw.settings import Settings, load
+from cluster_gw.settings.document import read_document
+from cluster_gw.settings.faults import Faults
+from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
+from cluster_gw.supervisor.group import Companion, GroupOptions, run_group
+from cluster_gw.supervisor.runtime_dir import RuntimeDir
+from cluster_gw.telemetry.log import Log
+
+BUNDLED: Final = "demo.yaml"
+CLIENT_KEY: Final = "demo-key"
+EXAMPLE: Final = '{"model":"auto","messages":[{"role":"user","content":"Say hello"}]}'
+STREAMED: Final = EXAMPLE.replace('"auto"', '"auto","stream":true')
+
+
+@click.command("demo")
+@address_options
+def command(host: str | None, port: int | None, admin_port: int | None, workers: int | None) -> int:
+    """Run the gateway with two simulated providers on a temporary Redis."""
+    ports = {"FAST": _free_port(), "STEADY": _free_port()}
+    environ = environ_with(host=host, port=port, admin_port=admin_port, workers=workers)
+    environ |= {f"GW_DEMO_{name}_PORT": str(number) for name, number in ports.items()}
+    folder = RuntimeDir()
+    try:
+        path = folder.path / "demo.json"
+        path.write_bytes(msgspec.json.encode(demo_document(environ)))
+        loaded = load(path, environ)
+        settings = loaded.settings
+        options = GroupOptions(
+            settings=settings,
+            config_path=path,
+            files=loaded.files,
+            environ=environ,
+            data_dir=folder.path / "data",
+            companions=tuple(
+                _companion(folder.path, simulator)
+                for simulator in simulators(ports["FAST"], ports["STEADY"])
+            ),
+        )
+        log = Log(console=settings.telemetry.log == "text")
+        return run_group(options, log, lambda: click.echo(greeting(settings)))
+    finally:
+        folder.remove()
+
+
+def demo_document(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Give the bundled configuration, with every provider whose key is in the environment.
+
+    References stay references: no credential is written anywhere.
+
+    Raises:
+        ConfigInvalidError: the bundled file is broken.
+    """
+    faults = Faults()
+    data = resources.files("cluster_gw.cli").joinpath(BUNDLED).read_bytes()
+    document = read_document(data, faults)
+    if faults.lines:
+        raise ConfigInvalidError(faults.lines)
+    for name, preset in PRESETS.items():
+        if environ.get(preset.env) and preset.default_models:
+            document["providers"][name] = {"preset": name}
+            document["keys"].append(
+                {"id": f"{name}-env", "provider": name, "secret": f"env:{preset.env}"}
+            )
+    return document
+
+
+def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:
+    """Describe the providers of the demo; their limits are those the gateway is told."""
+    fast = KeyLimits(rpm=30, tpm=20_000)
+    return (
+        SimulatorConfig(
+            name="sim-fast",
+            port=fast_port,
+            keys={"demo-fast-a": fast, "demo-fast-b": fast},
+            models=("sim-small",),
+            ttft_ms=30,
+            tokens_per_s=120,
+            output_tokens=40,
+        ),
+        SimulatorConfig(
+            name="sim-steady",
+            port=steady_port,
+            keys={"demo-steady-a": KeyLimits(rpm=600, tpm=1_000_000)},
+            models=("sim-large",),
+            ttft_ms=120,
+            tokens_per_s=60,
+            output_tokens=60,
+        ),
+    )
+
+
+def greeting(settings: Settings) -> str:
+    """Give what is printed when the demo can be called: three lines to paste into a shell."""
+    server = settings.server
+    data = f"http://{server.host}:{server.port}"
+    operations = f"http://{server.admin_host}:{server.admin_port}"
+    login = f"-H 'Authorization: Bearer {CLIENT_KEY}'"
+    body = f"{login} -H 'Content-Type: application/json'"
+    return "\n".join(
+        [
+            "",
+            f"cluster-gw is ready on {data}, operations on {operations}. Try:",
+            "",
+            f"curl -s {data}/v1/chat/completions {body} -d '{EXAMPLE}'",
+            f"curl -sN {data}/v1/chat/completions {body} -d '{STREAMED}'",
+            f"curl -s {data}/v1/models {login}",
+            "",
+            "Ctrl-C ends it.",
+            "",
+        ]
+    )
+
+
+def _companion(folder: Path, simulator: SimulatorConfig) -> Companion:
+    path = folder / f"{simulator.name}.json"
+    path.write_bytes(msgspec.json.encode(simulator))
+    words = (
+        *(sys.executable, "-m", "cluster_gw", "simulate-provider"),
+        *("--config", str(path), "--parent-pid", str(os.getpid())),
+    )
+    return Companion(name=simulator.name, words=words, port=simulator.port)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
