@@ -30,12 +30,13 @@ from bench.targets import (
     direct,
     first_answer_s,
     gateway,
-    helpers,
+    mock_and_redis,
     nginx,
     start,
 )
 
 WARM_S = 1.0
+QUICK_WARM_S, QUICK_S = 0.5, 2.5
 GONE_LIMIT_S = 2.0
 PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "aiohttp", "redis", "hiredis", "msgspec")
 
@@ -43,10 +44,14 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "aiohttp", "redis", "
 class Bench:
     """One run: where its files lie, which Redis is watched, which programs are alive."""
 
-    def __init__(self, folder: Path, loadgen: Path, redis_pid: int | None) -> None:
+    def __init__(
+        self, folder: Path, loadgen: Path, redis_pid: int | None, *, is_quick: bool
+    ) -> None:
         self.folder = folder
         self.loadgen = loadgen
         self.redis_pid = redis_pid
+        self.warm_s = QUICK_WARM_S if is_quick else WARM_S
+        self.limit_s = QUICK_S if is_quick else float("inf")
         self.alive: dict[str, subprocess.Popen[bytes]] = {}
 
     def load(self, target: Target, scenario: Scenario, seconds: float) -> dict[str, float]:
@@ -70,10 +75,10 @@ class Bench:
 
     def measure(self, target: Target, scenario: Scenario) -> Round:
         """One round: a warm-up outside the count, then the load between two looks at the CPU."""
-        self.load(target, scenario, WARM_S)
+        self.load(target, scenario, self.warm_s)
         process = self.alive.get(target.name)
         before, redis_before = self._usage(process), self._redis_s()
-        got = self.load(target, scenario, scenario.seconds)
+        got = self.load(target, scenario, min(scenario.seconds, self.limit_s))
         after, redis_after = self._usage(process), self._redis_s()
         count = int(got.get("requests", 0))
         each = 1e6 / count if count else 0.0
@@ -154,7 +159,8 @@ def run_all(args: argparse.Namespace, folder: Path) -> tuple[list[Row], list[Fac
     rows: list[Row] = []
     facts: list[Facts] = []
     with contextlib.ExitStack() as stack:
-        bench = Bench(folder, loadgen, stack.enter_context(helpers(folder)))
+        redis_pid = stack.enter_context(mock_and_redis(folder))
+        bench = Bench(folder, loadgen, redis_pid, is_quick=args.quick)
         targets = []
         for target in wanted:
             process = stack.enter_context(start(target, folder))

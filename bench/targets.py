@@ -175,10 +175,10 @@ def built(name: str, libraries: tuple[str, ...]) -> Path | None:
 
 
 @contextlib.contextmanager
-def helpers(folder: Path) -> Iterator[int | None]:
+def mock_and_redis(folder: Path) -> Iterator[int | None]:
     """Mock and Redis on the tools' core; gives the pid of Redis, None when it is not installed."""
     with contextlib.ExitStack() as stack:
-        log = folder / "helpers.log"
+        log = folder / "tools.log"
         stack.enter_context(running(mock_command(), TOOL_CORE, log))
         server = shutil.which("redis-server") or shutil.which("valkey-server")
         pid = None

@@ -74,7 +74,7 @@ class Attempt:
 
     Attributes:
         tally: what the stream has said so far.
-        dispatched: the request may have been written; until then its admission costs nothing.
+        dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
     def __init__(
@@ -138,14 +138,12 @@ class Attempt:
             body=target.codec.encode_request(request, target.route.model),
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,
+            on_sent=self._note_sent,
         )
-        self.dispatched = True
         response = await self._upstream.post(call)
         if isinstance(response, DispatchLate):
-            self.dispatched = False
             return response
         if isinstance(response, Fault):
-            self.dispatched = response.sent is not Sent.NOT_SENT
             return Broken(fault=response)
         self._response = response
         if response.status != 200:  # noqa: PLR2004 - the only status that carries an answer
@@ -303,8 +301,13 @@ class Attempt:
             return self._target.codec.decode_error(
                 response.status, response.headers, b"", self._clock.wall_ms(), self._target.secret
             )
-        sent = Sent.SENT if response is not None else Sent.UNKNOWN
+        sent = Sent.UNKNOWN if self.dispatched else Sent.NOT_SENT
+        if response is not None:
+            sent = Sent.SENT
         return Fault(kind=kind, sent=sent, message=f"gave up waiting: {kind.value}")
+
+    def _note_sent(self) -> None:
+        self.dispatched = True
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-PREFIX: Final = "gw-"
+PREFIX: Final = "cluster-gw-"
 LOCK: Final = "lock"
 LONGEST_SOCKET_PATH: Final = 100  # the kernel takes 107 (macOS 103) and names are added
-ROOM_FOR_NAMES: Final = 24
+ROOM_FOR_NAMES: Final = 36
 
 
 class RuntimeDir:

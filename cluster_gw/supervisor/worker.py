@@ -15,7 +15,7 @@ from cluster_gw.supervisor.control import Readiness, WorkerControl
 from cluster_gw.supervisor.merging import MetricSum
 
 REDIS_URL_VARIABLE: Final = "GW_WORKER_REDIS_URL"  # not an argument: those are seen by everybody
-STUCK_AFTER_LOOKS: Final = 3
+STUCK_AFTER_LOOKS: Final = 2
 
 
 class WorkerCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +52,14 @@ class Worker:
         self._control_path = control_path
         self._command = command
         self._life = ""
-        self._has_answered = False
+        self._is_up = False
         self._version = 1
         self._version_told = 1
         self._silent_looks = 0
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the process lives and has gone silent after it once answered."""
+        """Whether the process lives and has gone silent after it was up."""
         return self._silent_looks >= STUCK_AFTER_LOOKS and self.child.pid is not None
 
     def tend(self, now_s: float, metrics: MetricSum) -> Exit | None:
@@ -68,7 +68,7 @@ class Worker:
         ended = self.child.tend(now_s)
         if ended is not None:
             metrics.retire(life)
-            self._has_answered = False
+            self._is_up = False
             self._silent_looks = 0
         return ended
 
@@ -78,11 +78,9 @@ class Worker:
         state = await self.control.readiness()
         if life != self._life:
             return None  # the answer may be of the life before
-        if state is not None:
-            self._has_answered = True
-            self._silent_looks = 0
-        elif self._has_answered:
-            self._silent_looks += 1
+        self._silent_looks = self._silent_looks + 1 if state is None and self._is_up else 0
+        if state is not None and state.status != "starting":
+            self._is_up = True
         self._announce()
         return state
 
@@ -109,7 +107,7 @@ class Worker:
 
     def _announce(self) -> None:
         # SIGHUP ends a process that has not come far enough to catch it.
-        if self._version_told < self._version and self._has_answered:
+        if self._version_told < self._version and self._is_up:
             self._version_told += 1
             self.child.signal(signal.SIGHUP)
 

@@ -120,7 +120,8 @@ def number_ms(value: Any, unit_ms: int) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return bounded(round(value * unit_ms))
+        # Not `value < 0`: NaN must fail as well.
+        return bounded(round(min(value, MAX_WAIT_MS) * unit_ms)) if value >= 0 else None
     if not isinstance(value, str):
         return None
     number = parse_number(value)

@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 from ruamel.yaml import YAML
 
+from cluster_gw.cli.demo import demo_document, greeting
+from cluster_gw.cli.simulate_provider import read_simulator
 from cluster_gw.settings import load, secrets
-from cluster_gw.simulator.config import SimulatorConfig
 from tests.architecture.source_tree import ROOT
 
 ENVIRONMENT = {"GROQ_KEY_A": "a-secret", "GROQ_KEY_B": "b-secret", "APP_A_SHA256": "ab" * 32}
@@ -48,11 +49,26 @@ def test_provider_of_the_compose_file_accepts_the_keys_of_its_gateways(tmp_path:
     configs = compose_configs()
     written = tmp_path / "cluster-gw.yaml"
     written.write_text(configs["gateway"], encoding="utf-8")
+    described = tmp_path / "provider.json"
+    described.write_text(configs["provider"], encoding="utf-8")
 
-    provider = msgspec.json.decode(configs["provider"], type=SimulatorConfig)
+    provider = read_simulator(described)
     held = {secret.reveal() for secret in secrets(load(written, {}).settings).values()}
 
     assert held == set(provider.keys)
+
+
+def test_demo_prints_the_commands_of_the_readme(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("\\\n  ", "")
+    environment = {"GW_DEMO_FAST_PORT": "1", "GW_DEMO_STEADY_PORT": "2"}
+    written = tmp_path / "demo.json"
+    written.write_bytes(msgspec.json.encode(demo_document(environment)))
+
+    printed = greeting(load(written, environment).settings)
+
+    commands = [line for line in printed.splitlines() if line.startswith("curl ")]
+    assert len(commands) == 3
+    assert [command for command in commands if command not in readme] == []
 
 
 def test_environment_of_the_image_names_real_settings(tmp_path: Path) -> None:

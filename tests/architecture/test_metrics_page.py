@@ -1,4 +1,4 @@
-"""Every declared metric has a proper name and can be read from the page by Prometheus' own parser."""
+"""Every declared metric has a proper name and can be read back by Prometheus' own parser."""
 
 import re
 

@@ -57,14 +57,14 @@ def is_stub(function: FunctionNode) -> bool:
 
 
 def bodyless_allowed(tree: ast.Module) -> set[int]:
-    """Lines of functions that rightly have no body: of a Protocol, abstract, or an overload."""
+    """Lines of functions that rightly have no body: interfaces, overloads, command groups."""
     allowed = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(b) for b in node.bases):
             allowed |= {child.lineno for child in node.body if hasattr(child, "lineno")}
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
-            if "overload" in marks or "abstract" in marks:
+            if any(mark in marks for mark in ("overload", "abstract", ".group")):
                 allowed.add(node.lineno)
     return allowed
 

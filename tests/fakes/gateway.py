@@ -85,7 +85,7 @@ class Gateway:
             )
         )
         self._task = asyncio.create_task(self._server.serve())
-        while not self._server.started:
+        while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.001)
         self.port: int = self._server.servers[0].sockets[0].getsockname()[1]
         self.base_url = f"http://127.0.0.1:{self.port}"

@@ -109,6 +109,7 @@ class AdmissionModel:
             return ("settled" if self.records[lease_id] is None else "ok"), 0, 0
         self._prune(now_ms)
         budget = BUDGET
+        created = [name for name in bounds if name not in self.windows]
         for name in bounds:
             window = self.windows.setdefault(name, Window())
             budget -= self._reclaim(name, window, now_ms, budget)
@@ -116,6 +117,8 @@ class AdmissionModel:
             window.day.advance(now_ms)
         refusal = self._refusal(bounds, estimate, now_ms)
         if refusal is not None:
+            for name in created:  # a refusal creates nothing
+                del self.windows[name]
             return refusal
         places = {}
         for name in bounds:

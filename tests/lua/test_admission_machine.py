@@ -149,7 +149,7 @@ def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
     AdmissionMachine.server = redis_7
     machine = AdmissionMachine.TestCase()
     machine.settings = settings(
-        max_examples=40,
+        max_examples=30,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=list(HealthCheck),

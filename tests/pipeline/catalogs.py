@@ -7,6 +7,9 @@ from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 
+UNLIMITED = Limits()
+
+
 def make_key(name: str, provider: str = "p") -> Key:
     return Key(id=KeyId(name), provider=provider, account=name)
 
@@ -16,7 +19,7 @@ def make_route(
     *,
     provider: str = "p",
     keys: tuple[Key, ...] | None = None,
-    limits: Limits = Limits(),
+    limits: Limits = UNLIMITED,
     tools: bool = True,
     vision: bool = True,
     context_window: int | None = None,

@@ -18,7 +18,7 @@ def test_a_preset_names_only_what_exists(preset: Preset) -> None:
     assert not preset.base_url.endswith(("/", "/chat/completions"))
     assert preset.quirks <= QUIRKS.keys()
     assert preset.env.isupper()
-    assert preset.day_reset == ROLLING or ZoneInfo(preset.day_reset)
+    assert preset.day_reset == ROLLING or ZoneInfo(preset.day_reset).key
     assert len({model.model for model in preset.default_models}) == len(preset.default_models)
 
 

@@ -212,6 +212,21 @@ async def test_late_connection_is_kept_and_nothing_is_written(client: UpstreamCl
         assert server.accepted == 1
 
 
+async def test_caller_learns_of_the_first_byte_only_when_one_is_written(
+    client: UpstreamClient,
+) -> None:
+    told: list[str] = []
+    async with serving(answering(ok(HELLO))) as server:
+        await client.post(
+            call_of(server.url, dispatch_before_s=0.0, on_sent=lambda: told.append("late"))
+        )
+        refused_url = f"http://127.0.0.1:{unused_port()}/"
+        await client.post(call_of(refused_url, on_sent=lambda: told.append("refused")))
+        await opened(client, call_of(server.url, on_sent=lambda: told.append("sent")))
+
+    assert told == ["sent"]
+
+
 async def test_private_address_is_refused_on_the_connected_peer(client: UpstreamClient) -> None:
     async with serving(answering(ok(HELLO))) as server:
         fault = await refused(client, call_of(server.url, public_only=True))

@@ -67,8 +67,21 @@ def test_facts_of_known_shapes(document: Any, expected: ErrorFacts | None) -> No
 
 
 KEYS = st.sampled_from(
-    ["error", "message", "code", "status", "detail", "details", "metadata", "raw", "violations"]
-    + ["type", "quotaId", "object", "choices"]
+    [
+        "error",
+        "message",
+        "code",
+        "status",
+        "detail",
+        "details",
+        "metadata",
+        "raw",
+        "violations",
+        "type",
+        "quotaId",
+        "object",
+        "choices",
+    ]
 )
 
 

@@ -1,5 +1,7 @@
 """SSE framing: tolerant of every line end, the same frames for every split of the bytes."""
 
+import itertools
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -75,8 +77,23 @@ def test_frames_before_an_overflow_are_kept() -> None:
 
 
 PIECES = st.sampled_from(
-    [b"data: ", b"data:", b"a", b'{"b":1}', b"\n", b"\r", b"\r\n", b"\n\n", b": c", b"event: e"]
-    + [b"\xef\xbb\xbf", b"id: 1", b"x" * 30, b"data: q\n\n", b"data: q\r\n\r\n"]
+    [
+        b"data: ",
+        b"data:",
+        b"a",
+        b'{"b":1}',
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\n\n",
+        b": c",
+        b"event: e",
+        b"\xef\xbb\xbf",
+        b"id: 1",
+        b"x" * 30,
+        b"data: q\n\n",
+        b"data: q\r\n\r\n",
+    ]
 )
 
 
@@ -93,14 +110,14 @@ def test_every_split_of_the_bytes_gives_the_same_frames(
         else range(len(stream))
     )
     bounds = [0, *cuts, len(stream)]
-    split = [stream[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    split = [stream[start:end] for start, end in itertools.pairwise(bounds)]
 
     assert frames_of(split, 60) == frames_of([stream], 60)
     assert frames_of(split) == frames_of([stream])
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.binary(min_size=1).filter(lambda b: not b.strip(b"x\t") == b""), max_size=5))
+@given(st.lists(st.binary(min_size=1).filter(lambda b: b.strip(b"x\t") != b""), max_size=5))
 def test_what_the_writer_wrote_the_reader_reads(payloads: list[bytes]) -> None:
     clean = [p.replace(b"\n", b"").replace(b"\r", b"") for p in payloads]
     stream = b"".join([encode_data(payload) + encode_comment(b"keep-alive") for payload in clean])

@@ -1,0 +1,166 @@
+"""The gateway as its users run it: `cluster-gw serve` with worker processes and its own Valkey."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+READY_S = 20.0
+STOP_S = 20.0
+
+
+def free_port() -> int:
+    """A loopback port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def get_json(url: str, timeout_s: float = 2.0) -> Any:
+    """The JSON at a loopback URL, whatever its status."""
+    try:
+        with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return json.loads(error.read())
+
+
+class Running:
+    """A command of ours in its own process group; ended by SIGTERM, exit code kept."""
+
+    def __init__(self, *words: str, environ: Mapping[str, str] | None = None) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="gwc")
+        self.log_path = Path(self.folder.name) / "log"
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cluster_gw", *words],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environ or {})},
+                start_new_session=True,
+            )
+
+    def log(self) -> str:
+        """Everything written so far."""
+        return self.log_path.read_text(errors="replace")
+
+    def wait_for(self, url: str) -> None:
+        """Wait until a URL answers 200."""
+        until = time.monotonic() + READY_S
+        while time.monotonic() < until:
+            assert self.process.poll() is None, self.log()
+            try:
+                with urllib.request.urlopen(url, timeout=1):  # noqa: S310
+                    return
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError(f"{url} is not ready:\n{self.log()}")
+
+    def stop(self) -> int:
+        """SIGTERM and wait; the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_S)
+
+    def close(self) -> None:
+        """End what still runs, the hard way, and remove the folder."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(STOP_S)
+        self.folder.cleanup()
+
+
+class SimulatedProvider(Running):
+    """`cluster-gw simulate-provider` with a configuration."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.port = free_port()
+        self._file = tempfile.NamedTemporaryFile("w", suffix=".json")  # noqa: SIM115
+        json.dump({**config, "port": self.port}, self._file)
+        self._file.flush()
+        super().__init__("simulate-provider", "--config", self._file.name)
+        self.base_url = f"http://127.0.0.1:{self.port}/v1"
+        self.wait_for(f"http://127.0.0.1:{self.port}/livez")
+
+    def stats(self) -> Any:
+        """What the provider counted."""
+        return get_json(f"http://127.0.0.1:{self.port}/stats")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+        self._file.close()
+
+
+class GatewayGroup(Running):
+    """`cluster-gw serve` with a configuration; ports and data folder are chosen here."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        workers: int,
+        redis_url: str = "embedded:",
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port, self.admin_port = free_port(), free_port()
+        self._data = tempfile.TemporaryDirectory(prefix="gwd")
+        self.config_path = Path(self._data.name) / "gw.json"
+        document = {
+            "auth": {"mode": "none"},
+            **config,
+            "server": {
+                **config.get("server", {}),
+                "port": self.port,
+                "admin_port": self.admin_port,
+                "workers": workers,
+            },
+            "redis": {"url": redis_url, "data_dir": f"{self._data.name}/redis"},
+        }
+        self.config_path.write_text(json.dumps(document))
+        super().__init__("serve", "--config", str(self.config_path), environ=environ)
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.admin_url = f"http://127.0.0.1:{self.admin_port}"
+        self.wait_for(f"{self.admin_url}/readyz")
+
+    def worker_pids(self) -> list[int]:
+        """Worker processes alive now."""
+        return self._children("worker")
+
+    def valkey_pid(self) -> int:
+        """The embedded server."""
+        return self._children("valkey-server")[0]
+
+    def _children(self, word: str) -> list[int]:
+        pids = []
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            try:
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+            except (OSError, IndexError):
+                continue
+            named = any(part.decode(errors="replace").endswith(word) for part in command[:4])
+            if int(parent) == self.process.pid and named:
+                pids.append(int(folder.name))
+        return sorted(pids)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+        self._data.cleanup()

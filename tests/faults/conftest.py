@@ -1,0 +1,27 @@
+"""One Redis for the session; every test has keys of its own."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.redis_server import RedisServer, redis_binary
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    binary = redis_binary()
+    assert binary is not None, "redis-server is missing; `make test` installs it"
+    with RedisServer(binary) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+@pytest.fixture
+def prefix(numbers: Iterator[int]) -> str:
+    """A prefix of its own keeps each test's counters apart on the shared server."""
+    return f"f{next(numbers)}"

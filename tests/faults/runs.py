@@ -1,0 +1,133 @@
+"""Runs cases side by side on a stage and holds what happened against the oracle."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tests.faults.cases import Case
+from tests.faults.client import Heard, ask, request_bytes
+from tests.faults.oracle import PROVIDERS, allowed, heard_ending
+from tests.faults.reference import MAX_TOKENS, USAGE
+from tests.faults.stage import ANSWERED_WITHIN_S, LAG_S, SLOTS, Account, Stage
+
+TRIES: Final = 4
+MAX_COMPLAINTS: Final = 25
+GOOD: Final = 200
+END: Final = b"data: [DONE]\n\n"
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """A case on its way: the id by which providers know it, and what its windows held before."""
+
+    case: Case
+    id: str
+    model: str
+    prompt: str
+    before: list[Account]
+
+
+def prompt_of(case: Case, case_id: str) -> str:
+    """The user message that steers the providers through this case."""
+    match = {} if case.scene == "all" else {"provider": "a"}
+    rules = [{"fault": list(case.faults), "match": match, "times": None}] if case.faults else []
+    directive = {"id": case_id, "usage": USAGE, "rules": rules, **case.dish.fields}
+    return f"[[sim {msgspec.json.encode(directive).decode()}]]"
+
+
+def document_of(case: Case, prompt: str, model: str) -> dict[str, Any]:
+    """The request of a case."""
+    document: dict[str, Any] = {
+        "model": f"{'only' if case.scene == 'only' else 'both'}-{model}",
+        "messages": [{"role": "user", "content": prompt}],
+        "max_tokens": MAX_TOKENS,
+        "stream": case.stream,
+    }
+    if case.dish.choices > 1:
+        document["n"] = case.dish.choices
+    if case.wants_usage:
+        document["stream_options"] = {"include_usage": True}
+    return document
+
+
+async def run_cases(stage: Stage, cases: Sequence[Case]) -> list[str]:
+    """Run all cases and tell what is wrong; a case that a late loop spoiled is run again."""
+    # Cases that hang run beside each other: sorted by kind, so that few batches wait.
+    ordered = sorted(cases, key=lambda case: "hang" in case.name)
+    complaints: list[str] = []
+    for start in range(0, len(ordered), SLOTS):
+        again: Sequence[Case] = ordered[start : start + SLOTS]
+        bad: list[tuple[Case, str]] = []
+        for attempt in range(TRIES):
+            stage.watch.reset()
+            bad = await _run_batch(stage, again, attempt)
+            again = [case for case, _ in bad]
+            if not bad or stage.watch.worst_s < LAG_S:
+                break
+        complaints += [what for _, what in bad]
+        if len(complaints) > MAX_COMPLAINTS:
+            break
+    return complaints
+
+
+async def _run_batch(stage: Stage, cases: Sequence[Case], attempt: int) -> list[tuple[Case, str]]:
+    runs = [
+        Run(case=case, id=f"{case.name}-{attempt}", model=f"m{slot:02}", prompt="", before=[])
+        for slot, case in enumerate(cases)
+    ]
+    for run in runs:
+        run.prompt = prompt_of(run.case, run.id)
+        run.before = stage.accounts(run.model)
+    stage.new_lines()
+    heard = await asyncio.gather(*(_ask(stage, run) for run in runs))
+    left = await stage.settled()
+    lines = {
+        line["request_id"]: line
+        for line in stage.new_lines()
+        if line["event"] == "request.finished"
+    }
+    if left:
+        return [(cases[0], f"{what} after {cases[0].name} to {cases[-1].name}") for what in left]
+    bad = []
+    for run, answer in zip(runs, heard, strict=True):
+        what = _judge(stage, run, answer) or _line_fault(run, answer, lines)
+        if what is not None:
+            bad.append((run.case, f"{run.case.name} {list(run.case.faults)}: {what}"))
+    return bad
+
+
+async def _ask(stage: Stage, run: Run) -> Heard:
+    document = document_of(run.case, run.prompt, run.model)
+    return await ask(stage.port, request_bytes(document), ANSWERED_WITHIN_S)
+
+
+def _judge(stage: Stage, run: Run, heard: Heard) -> str | None:
+    """Hold the answer, the providers' stories and the windows against the oracle."""
+    books = [
+        after.since(before)
+        for after, before in zip(stage.accounts(run.model), run.before, strict=True)
+    ]
+    calls = tuple(stage.story(name, run.id)["calls"] for name in PROVIDERS)
+    requests = tuple(book.requests for book in books)
+    if requests != calls:
+        return f"{requests} requests counted, {calls} calls seen by the providers"
+    if any(book.in_flight for book in books):
+        return "a lease is still in flight"
+    ending = heard_ending(run.case, heard, calls, tuple(book.tokens for book in books))
+    if isinstance(ending, str):
+        return ending
+    right = allowed(run.case, len(run.prompt))
+    return None if ending in right else f"{ending} is none of {sorted(map(str, right))}"
+
+
+def _line_fault(run: Run, heard: Heard, lines: dict[str, dict[str, Any]]) -> str | None:
+    """Hold the request's one log line against what the client got."""
+    line = lines.get(heard.headers.get("x-gw-request-id", ""))
+    if line is None:
+        return "no log line"
+    broken = heard.status == GOOD and run.case.stream and not heard.body.endswith(END)
+    code = "stream_interrupted" if broken else None
+    if line["status"] != heard.status or (heard.status == GOOD and line.get("code") != code):
+        return f"logged as {line['status']} {line.get('code')}, answered {heard.status} {code}"
+    return None

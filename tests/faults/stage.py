@@ -1,0 +1,200 @@
+"""Two simulated providers, one worker and the books of all three, with every budget near 100 ms."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+import msgspec
+import redis
+
+from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
+from cluster_gw.simulator.server import RunningSimulator, serve_simulator
+from tests.fakes.gateway import Gateway
+
+SLOTS: Final = 24
+PROVIDERS: Final = ("a", "b")
+SECRETS: Final = {"a": "secret-of-a", "b": "secret-of-b"}
+TIMEOUTS: Final = {"connect_s": 0.1, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
+PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300, "max_blank": 8}
+ANSWERED_WITHIN_S: Final = 3.0
+CANCELLED_WITHIN_S: Final = 0.25
+LAG_S: Final = 0.04
+TICK_S: Final = 0.005
+
+
+class Account(msgspec.Struct, frozen=True):
+    """What Redis holds for one model of one key over the last day."""
+
+    requests: int = 0
+    tokens: int = 0
+    in_flight: int = 0
+
+    def since(self, before: "Account") -> "Account":
+        """What was added after `before`."""
+        return Account(
+            self.requests - before.requests, self.tokens - before.tokens, self.in_flight
+        )
+
+
+class LoopWatch:
+    """Notes how late this loop was: a machine that stood still breaks every budget of 100 ms."""
+
+    def __init__(self) -> None:
+        self.worst_s = 0.0
+        self._task = asyncio.create_task(self._watch())
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.worst_s = 0.0
+
+    async def stop(self) -> None:
+        """End the watch."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            due_s = time.monotonic() + TICK_S
+            await asyncio.sleep(TICK_S)
+            self.worst_s = max(self.worst_s, time.monotonic() - due_s)
+
+
+def configuration(urls: Mapping[str, str], timeouts: Mapping[str, float]) -> dict[str, Any]:
+    """A catalogue with a model and three combos for each slot, so that no two cases share a window.
+
+    `only`: provider a alone; `both`: a, then b.
+    """
+    slots = [f"m{slot:02}" for slot in range(SLOTS)]
+    response = {"reject_empty": True, "require_terminal": True, "apply_to": "both"}
+    combo = {"family": "classic", "strategy": "priority", "response": response}
+    return {
+        "providers": {
+            name: {"dialect": "openai", "base_url": url, "timeouts": dict(timeouts)}
+            for name, url in urls.items()
+        },
+        "keys": [
+            {"id": f"{name}1", "provider": name, "secret": SECRETS[name]} for name in PROVIDERS
+        ],
+        "models": [
+            {"provider": name, "model": model} for name in PROVIDERS for model in slots
+        ],
+        "combos": [
+            *({"id": f"only-{m}", "members": [f"a/{m}"], **combo} for m in slots),
+            *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in slots),
+        ],
+        "default_combo": "only-m00",
+        "routing": {"peek": PEEK, "attempts": {"time_budget_ms": 1500}},
+    }
+
+
+class Stage:
+    """Everything one sweep needs; `async with` starts and ends it.
+
+    Args:
+        redis_url: of a running server, as the worker is to reach it.
+        books_url: the same server, reached directly.
+        prefix: keeps this stage's keys apart.
+    """
+
+    def __init__(
+        self,
+        redis_url: str,
+        *,
+        prefix: str,
+        books_url: str | None = None,
+        timeouts: Mapping[str, float] = TIMEOUTS,
+    ) -> None:
+        self._redis_url = redis_url
+        self._books = redis.Redis.from_url(books_url or redis_url, decode_responses=True)
+        self.prefix = prefix
+        self._timeouts = timeouts
+        self.providers: dict[str, RunningSimulator] = {}
+        self._read_bytes = 0
+
+    async def __aenter__(self) -> Self:
+        self._baseline = len(asyncio.all_tasks())
+        for seed, name in enumerate(PROVIDERS, 1):
+            keys = {SECRETS[name]: KeyLimits(label=f"{name}1")}
+            config = SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
+            self.providers[name] = await serve_simulator(config)
+        urls = {name: provider.base_url for name, provider in self.providers.items()}
+        self.gateway = Gateway(
+            configuration(urls, self._timeouts), self._redis_url, prefix=self.prefix
+        )
+        await self.gateway.__aenter__()
+        self.watch = LoopWatch()
+        await asyncio.sleep(0)
+        self._tasks = len(asyncio.all_tasks())
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.watch.stop()
+        await self.gateway.__aexit__()
+        for provider in self.providers.values():
+            await provider.close()
+        self._books.close()
+
+    @property
+    def port(self) -> int:
+        """Of the worker's data plane."""
+        return self.gateway.port
+
+    def account(self, provider: str, model: str) -> Account:
+        """The window of a model of the provider's one key."""
+        slot, key = f"{{{provider}.{provider}1}}", f"{provider}1"
+        requests, tokens = self._books.hmget(
+            f"{self.prefix}:w:{slot}:{key}:{model}", ["hrs", "hts"]
+        )
+        flights = self._books.zcard(f"{self.prefix}:wl:{slot}:{key}:{model}")
+        return Account(int(requests or 0), int(tokens or 0), int(flights))
+
+    def accounts(self, model: str) -> list[Account]:
+        """The windows of a model at both providers."""
+        return [self.account(provider, model) for provider in PROVIDERS]
+
+    def new_lines(self) -> list[dict[str, Any]]:
+        """What the worker logged since the last call."""
+        self.gateway.log.flush()
+        written = self.gateway.stream.getvalue()
+        lines = written[self._read_bytes :].splitlines()
+        self._read_bytes = len(written)
+        return [msgspec.json.decode(line) for line in lines]
+
+    def story(self, provider: str, case_id: str) -> dict[str, Any]:
+        """What a provider saw of one case."""
+        known = self.providers[provider].provider.ledger.story(case_id)
+        return known or {"calls": 0, "outcomes": [], "tokens": 0}
+
+    async def settled(self, within_s: float = ANSWERED_WITHIN_S) -> list[str]:
+        """Wait until nothing is going on any more; tell what still is."""
+        until_s = time.monotonic() + within_s
+        while (left := self._unsettled()) and time.monotonic() < until_s:
+            await asyncio.sleep(TICK_S)
+        return left
+
+    async def idle(self, within_s: float = 1.0) -> list[str]:
+        """Wait until no task is left that was not there at the start; name those that are."""
+        until_s = time.monotonic() + within_s
+        while len(asyncio.all_tasks()) > self._tasks and time.monotonic() < until_s:
+            await asyncio.sleep(TICK_S)
+        extra = len(asyncio.all_tasks()) - self._tasks
+        return [f"{extra} tasks were left"] if extra > 0 else []
+
+    def lost_settlements(self) -> int:
+        """Settlements the worker gave up, and those whose lease Redis did not know."""
+        settlements = self.gateway.engine._admissions.settlements
+        return settlements.abandoned + settlements.faults + settlements.late
+
+    def _unsettled(self) -> list[str]:
+        left = []
+        for name, provider in self.providers.items():
+            in_flight = provider.stats()["totals"]["in_flight"]
+            if in_flight:
+                left.append(f"provider {name} has {in_flight} calls in flight")
+        if self.gateway.current.in_flight:
+            left.append(f"the worker has {self.gateway.current.in_flight} requests in flight")
+        pending = self.gateway.engine._admissions.pending
+        if pending:
+            left.append(f"{pending} settlements are pending")
+        return left

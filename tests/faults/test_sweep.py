@@ -1,0 +1,57 @@
+"""Every fault at every place: no character lost, doubled or moved, a true status, one settlement."""
+
+import pytest
+
+from tests.faults.cases import SCENES, Case, Scene, scattered, sweep
+from tests.faults.reference import DISHES, Dish
+from tests.faults.runs import run_cases
+from tests.faults.stage import Stage
+from tests.fakes.redis_server import RedisServer
+
+SAMPLE = 7  # coprime to the number of faults at one place, so that all kinds come up
+
+
+async def hold(server: RedisServer, prefix: str, cases: list[Case]) -> None:
+    async with Stage(server.url, prefix=prefix) as stage:
+        complaints = await run_cases(stage, cases)
+
+        assert not complaints, "\n".join(complaints)
+        assert await stage.idle() == []
+        assert stage.lost_settlements() == 0
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "buffered"])
+@pytest.mark.parametrize("dish", DISHES, ids=lambda dish: dish.name)
+async def test_sampled_fault_leaves_answer_status_and_books_true(
+    redis_server: RedisServer, prefix: str, dish: Dish, stream: bool, scene: Scene
+) -> None:
+    cases = sweep(dish, stream=stream, scene=scene)
+    offset = (DISHES.index(dish) * len(SCENES) + SCENES.index(scene)) % SAMPLE
+
+    await hold(redis_server, prefix, cases[offset::SAMPLE])
+
+
+async def test_sampled_fault_at_a_random_byte_leaves_answer_status_and_books_true(
+    redis_server: RedisServer, prefix: str
+) -> None:
+    await hold(redis_server, prefix, scattered()[::4])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "buffered"])
+@pytest.mark.parametrize("dish", DISHES, ids=lambda dish: dish.name)
+async def test_every_fault_leaves_answer_status_and_books_true(
+    redis_server: RedisServer, prefix: str, dish: Dish, stream: bool, scene: Scene
+) -> None:
+    await hold(redis_server, prefix, sweep(dish, stream=stream, scene=scene))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+async def test_every_fault_at_a_random_byte_leaves_answer_status_and_books_true(
+    redis_server: RedisServer, prefix: str
+) -> None:
+    await hold(redis_server, prefix, scattered())

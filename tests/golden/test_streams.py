@@ -1,0 +1,46 @@
+"""Streams in the shapes vendors really send, and what the gateway makes of them.
+
+`*.sse` is what an upstream sends; `*.json` holds the events read from it and `*.out` the bytes a
+client gets that did not ask for usage. To accept a wanted change, run with GOLDEN_WRITE=1.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cluster_gw.canonical.events import StreamEvent
+from cluster_gw.providers.openai_chat import OpenAIChatProvider
+from cluster_gw.surfaces.chat_completions import ChatCompletions
+
+FOLDER = Path(__file__).parent / "streams"
+STREAMS = sorted(FOLDER.glob("*.sse"))
+
+
+def summary(event: StreamEvent) -> dict[str, Any]:
+    facts: dict[str, Any] = msgspec.to_builtins(event)
+    del facts["raw"]
+    return {name: value for name, value in facts.items() if value not in ("", None, False, 0, ())}
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+def test_a_vendors_stream_is_understood_and_relayed(path: Path) -> None:
+    decoder = OpenAIChatProvider().stream_decoder()
+    stream = path.read_bytes()
+
+    events = [e for byte in stream for e in decoder.decode(bytes([byte]))] + decoder.flush()
+    surface = ChatCompletions()
+    sent = b"".join([surface.encode_event(event, include_usage=False) for event in events])
+
+    lines = b"\n".join([msgspec.json.encode(summary(event)) for event in events]) + b"\n"
+    if os.environ.get("GOLDEN_WRITE"):
+        path.with_suffix(".json").write_bytes(lines)
+        path.with_suffix(".out").write_bytes(sent)
+    assert lines == path.with_suffix(".json").read_bytes()
+    assert sent == path.with_suffix(".out").read_bytes()
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(STREAMS) >= 6

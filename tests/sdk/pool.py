@@ -1,0 +1,85 @@
+"""The gateway's configuration for the SDK suites: one pool, and places where things go wrong.
+
+What goes wrong has providers, models and combos of its own per suite, because a limit that is used
+up or a breaker that opened in one test must not be met by another.
+"""
+
+from hashlib import sha256
+from typing import Any, Final
+
+SUITES: Final = ("sync", "async", "node")
+APP_KEY: Final = "sk-gw-app-0123456789"
+NARROW_KEY: Final = "sk-gw-narrow-0123456789"
+FORBIDDEN: Final = "blind"  # exists, but not for the narrow client
+MAX_BODY_BYTES: Final = 1_048_576
+
+
+class PoolPlan:
+    """Collects providers, keys, models and combos."""
+
+    def __init__(self) -> None:
+        self.providers: dict[str, Any] = {}
+        self.keys: list[dict[str, Any]] = []
+        self.models: list[dict[str, Any]] = []
+        self.combos: list[dict[str, Any]] = []
+
+    def route(self, provider: str, base_url: str, model: str, **facts: Any) -> str:
+        """Add a provider with one key and one model; give the route's id."""
+        self.providers[provider] = {"dialect": "openai", "base_url": base_url}
+        self.keys.append(
+            {"id": f"{provider}-key", "provider": provider, "secret": f"upstream-{provider}"}
+        )
+        self.models.append({"provider": provider, "model": model, "vision": True, **facts})
+        return f"{provider}/{model}"
+
+    def combo(self, name: str, *members: str) -> None:
+        """Add a combo that tries its members in order."""
+        self.combos.append(
+            {"id": name, "family": "classic", "strategy": "priority", "members": list(members)}
+        )
+
+
+def configuration(simulator_url: str, mirror_url: str) -> dict[str, Any]:
+    """The configuration, without addresses and Redis."""
+    plan = PoolPlan()
+    plan.combo(
+        "auto",
+        plan.route("alpha", simulator_url, "one"),
+        plan.route("beta", simulator_url, "two"),
+    )
+    plan.combo("blind", plan.route("blind", simulator_url, "text-only", vision=False))
+    plan.combo("mirror", plan.route("mirror", mirror_url, "echo"))
+    for suite in SUITES:
+        add_traps(plan, suite, simulator_url)
+    return {
+        "providers": plan.providers,
+        "keys": plan.keys,
+        "models": plan.models,
+        "combos": plan.combos,
+        "default_combo": "auto",
+        "auth": {"mode": "keys"},
+        "clients": [client("app", APP_KEY, ["*"]), client("narrow", NARROW_KEY, ["auto"])],
+    }
+
+
+def add_traps(plan: PoolPlan, suite: str, simulator_url: str) -> None:
+    """Add what one suite needs for its errors; nobody else asks for these."""
+
+    def route(name: str, **facts: Any) -> str:
+        return plan.route(f"{suite}-{name}", simulator_url, name, **facts)
+
+    plan.combo(f"{suite}-limited", route("limited", limits={"rpm": 1}))
+    plan.combo(f"{suite}-single", route("single", limits={"concurrency": 1}))
+    plan.combo(f"{suite}-leaving", route("leaving", limits={"concurrency": 1}))
+    plan.combo(f"{suite}-hasty", route("hasty", limits={"concurrency": 1}))
+    plan.combo(f"{suite}-broken", route("broken-1"), route("broken-2"))
+    plan.combo(f"{suite}-falling", route("falling-1"), route("falling-2"))
+    plan.combo(f"{suite}-degraded", route("degraded"))
+    plan.combo(f"{suite}-cut", route("cut"))
+    plan.combo(f"{suite}-silent", route("silent"))
+
+
+def client(name: str, key: str, combos: list[str]) -> dict[str, Any]:
+    """A client of the configuration."""
+    digest = sha256(key.encode()).hexdigest()
+    return {"id": name, "key_sha256": digest, "combos": combos, "detail": True}

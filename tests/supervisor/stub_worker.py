@@ -1,0 +1,92 @@
+"""A worker that only does what the parent needs: serves its sockets, counts, ends."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from pathlib import Path
+
+import msgspec
+
+
+class Stub:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.reloads = 0
+        self.requests = 0
+        self.end = asyncio.Event()
+
+    def readiness(self) -> dict[str, object]:
+        return {
+            "status": os.environ.get("STUB_STATUS", "ready"),
+            "config_version": self.options.generation + self.reloads,
+            "snapshot": {"version": 3, "age_ms": 10},
+            "redis": "ok",
+        }
+
+    def metrics(self) -> dict[str, object]:
+        sample = {"suffix": "", "labels": {"combo": "auto"}, "value": self.requests}
+        return {
+            "families": [
+                {"name": "gw_requests_total", "type": "counter", "help": "n", "samples": [sample]}
+            ]
+        }
+
+    def answer(self, path: str) -> object:
+        if path == "/readyz":
+            return self.readiness()
+        if path == "/metrics.json":
+            return self.metrics()
+        self.requests += path == "/count"
+        environ = {name: v for name, v in os.environ.items() if name.startswith("GW_")}
+        return {"pid": os.getpid(), "worker": self.options.worker_id, "environ": environ}
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            while (await reader.readline()).strip():
+                continue
+            body = msgspec.json.encode(self.answer(line.split()[1].decode()))
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
+        writer.close()
+
+    def hang_up(self) -> None:
+        self.reloads += 1
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        if "STUB_DEAF" not in os.environ:
+            loop.add_signal_handler(signal.SIGTERM, self.end.set)
+        else:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        loop.add_signal_handler(signal.SIGHUP, self.hang_up)
+        listener = socket.socket(fileno=self.options.fd)
+        await asyncio.start_unix_server(self.serve, self.options.control_path)
+        await asyncio.start_server(self.serve, sock=listener)
+        while not self.end.is_set() and os.getppid() == self.options.parent_pid:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.end.wait(), 0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name in ("--config", "--control-path", "--worker-id"):
+        parser.add_argument(name)
+    for name in ("--fd", "--parent-pid", "--generation"):
+        parser.add_argument(name, type=int)
+    options = parser.parse_args()
+    code = os.environ.get("STUB_EXIT")
+    if code is not None:
+        raise SystemExit(int(code))
+    broken = Path(options.config).parent / "break"
+    if broken.exists():
+        raise SystemExit(7)
+    asyncio.run(Stub(options).run())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
