@@ -1,6 +1,7 @@
 """What an upstream says: one `StreamEvent` per frame of a stream, one `Completion` per answer.
 
 An event keeps the vendor's own bytes (`raw`) so that a same-dialect hop relays them untouched.
+Events are made by the thousand and hold no cycles, so the collector does not track them.
 """
 
 import msgspec
@@ -18,7 +19,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int = 0
 
 
-class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A fragment of one tool call; `index` tells parallel calls apart."""
 
     index: int = 0
@@ -27,7 +28,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str = ""
 
 
-class StreamEvent(msgspec.Struct, frozen=True, kw_only=True):
+class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything one frame of a stream says.
 
     Attributes:

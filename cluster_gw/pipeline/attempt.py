@@ -109,7 +109,9 @@ class Attempt:
             if self._response is not None and not isinstance(opened, OpenStream):
                 self._response.close()
         if opened is None:
-            return Broken(fault=self._timed_out(), tally=self.tally)
+            # Before the head of an answer there was no output that could have been watched.
+            watched = None if self._response is None else self.tally
+            return Broken(fault=self._timed_out(), tally=watched)
         return opened
 
     def _bound(self) -> None:
@@ -127,11 +129,8 @@ class Attempt:
     async def _call(self) -> Opened:
         target, request = self._target, self._exchange.request
         timeouts = target.route.timeouts
-        first_byte_s = max(timeouts.first_byte_s, timeouts.stall_s)
-        self._dog.limit(
-            self._clock.monotonic_s() + timeouts.connect_s + first_byte_s,
-            FaultKind.HEADERS_TIMEOUT,
-        )
+        # Connecting has a bound of its own; the wait for headers starts anew when it is sent.
+        self._limit_headers()
         call = UpstreamCall(
             url=target.url,
             headers=target.headers,
@@ -308,6 +307,12 @@ class Attempt:
 
     def _note_sent(self) -> None:
         self.dispatched = True
+        self._limit_headers()
+
+    def _limit_headers(self) -> None:
+        timeouts = self._target.route.timeouts
+        first_byte_s = max(timeouts.first_byte_s, timeouts.stall_s)
+        self._dog.limit(self._clock.monotonic_s() + first_byte_s, FaultKind.HEADERS_TIMEOUT)
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

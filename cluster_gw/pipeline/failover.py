@@ -223,8 +223,9 @@ class Failover:
             accounts.streamed(exchange, lease, attempt.tally)
             self._open_lease = None
             exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
-            await self._reply.end(exchange.surface.encode_done())
-            await relay.close()
+            relay.close()
+            taken = await relay.finish(self._reply, exchange.surface.encode_done())
+            exchange.client_gone = exchange.client_gone or not taken
             return
         relay.abort()
         if fault.kind is FaultKind.CLIENT_GONE:
@@ -237,7 +238,9 @@ class Failover:
         self._fail(target, lease, broken, started_s, committed=True)
         error = stream_interrupted(self._exchange.records, combo=exchange.ranking.combo)
         self._stream_code = error.code
-        await self._reply.end(exchange.surface.encode_stream_error(error, exchange.id))
+        event = exchange.surface.encode_stream_error(error, exchange.id)
+        taken = await relay.finish(self._reply, event)
+        exchange.client_gone = exchange.client_gone or not taken
 
     def _fail(
         self,

@@ -1,7 +1,5 @@
 """One log line and a handful of counters per request, one line per failed attempt."""
 
-from typing import Any
-
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
@@ -25,22 +23,22 @@ class Recorder:
         code = record.code.value if record.code else record.outcome.value
         self._registry.add(catalog.ATTEMPTS, target.route.provider, code)
         self._log.hot(
-            events.ATTEMPT_FAILED,
-            {
-                "request_id": exchange.id,
-                "attempt": record.ordinal,
-                "provider": record.provider,
-                "model": record.model,
-                "key": target.key.id,
-                "outcome": record.outcome.value,
-                "class": record.failure_class,
-                "code": record.code,
-                "reason": record.reason,
-                "status": record.status,
-                "duration_ms": record.duration_ms,
-                "sent": record.sent,
-                "message": record.message or None,
-            },
+            events.AttemptLine(
+                event=events.ATTEMPT_FAILED.name,
+                request_id=exchange.id,
+                attempt=record.ordinal,
+                provider=record.provider,
+                model=record.model,
+                key=target.key.id,
+                outcome=record.outcome.value,
+                failure_class=record.failure_class,
+                code=record.code,
+                reason=record.reason,
+                status=record.status,
+                duration_ms=record.duration_ms,
+                sent=record.sent.value,
+                message=record.message,
+            )
         )
 
     def finished(self, exchange: Exchange, status: int, code: str | None) -> None:
@@ -67,30 +65,33 @@ class Recorder:
                 registry.add(catalog.FALLBACKS, exchange.ranking.combo)
         if code is not None and served is None:
             registry.add(catalog.EXHAUSTED, code)
-        self._log.hot(events.REQUEST_FINISHED, self._line(exchange, status, code, duration_s))
+        self._log.hot(_line(exchange, status, code, duration_s))
 
-    def _line(
-        self, exchange: Exchange, status: int, code: str | None, duration_s: float
-    ) -> dict[str, Any]:
-        spent, served = exchange.spent, exchange.served_by
-        return {
-            "request_id": exchange.id,
-            "client": exchange.client,
-            "combo": exchange.ranking.combo,
-            "strategy": exchange.ranking.strategy,
-            "status": status,
-            "code": code,
-            "stream": exchange.request.stream,
-            "route": served.route.id if served else None,
-            "key": served.key.id if served else None,
-            "attempts": len(exchange.records),
-            "duration_ms": _ms(duration_s),
-            "first_byte_ms": None if spent.first_byte_s is None else _ms(spent.first_byte_s),
-            "redis_ms": _ms(spent.redis_s),
-            "upstream_ms": _ms(spent.upstream_s),
-            "tokens": exchange.tokens,
-            "tokens_source": exchange.tokens_source,
-        }
+
+def _line(
+    exchange: Exchange, status: int, code: str | None, duration_s: float
+) -> events.RequestLine:
+    spent, served = exchange.spent, exchange.served_by
+    first_byte_s = spent.first_byte_s
+    return events.RequestLine(
+        event=events.REQUEST_FINISHED.name,
+        request_id=exchange.id,
+        client=exchange.client,
+        combo=exchange.ranking.combo,
+        strategy=exchange.ranking.strategy,
+        status=status,
+        code=code,
+        stream=exchange.request.stream,
+        route=served.route.id if served else None,
+        key=served.key.id if served else None,
+        attempts=len(exchange.records),
+        duration_ms=_ms(duration_s),
+        first_byte_ms=None if first_byte_s is None else _ms(first_byte_s),
+        redis_ms=_ms(spent.redis_s),
+        upstream_ms=_ms(spent.upstream_s),
+        tokens=exchange.tokens,
+        tokens_source=exchange.tokens_source.value,
+    )
 
 
 def _ms(seconds: float) -> float:

@@ -16,7 +16,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.pipeline.watchdog import Watchdog
+from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 
 KEEPALIVE_S: Final = 15.0
 REUSE_WITHIN_S: Final = 0.25  # the end of the body usually comes with the end marker
@@ -44,8 +44,10 @@ class KeepAlive:
         self._quiet_since_s = self._loop.time()
 
     def stop(self) -> None:
-        """Write no more comments."""
+        """Write no more comments, not even one that still waits for the client to read."""
         self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def _look(self) -> None:
         due_s = self._quiet_since_s + KEEPALIVE_S
@@ -108,15 +110,29 @@ class Relay:
             fault = Fault(kind=self._dog.fired, message=f"gave up waiting: {self._dog.fired.value}")
         return self._tally.verdict_at_end(fault)
 
-    async def close(self) -> None:
-        """Leave the connection: back to the pool if the body ends at once, else aborted."""
+    async def finish(self, reply: Reply, body: bytes) -> bool:
+        """Send the end of the stream; False when the client does not take it in time.
+
+        The bounds of the upstream are over; a client that stays but does not read is not waited
+        for longer here than in mid-stream.
+        """
+        self._dog.cap(NEVER_S, FaultKind.CLIENT_GONE)
+        now_s = self._clock.monotonic_s()
+        self._dog.limit(now_s + self._timeouts.stall_s, FaultKind.CLIENT_GONE)
+        with self._dog:
+            await reply.end(body)
+        return self._dog.fired is None
+
+    def close(self) -> None:
+        """Leave the connection: back to the pool if the body ends soon, else aborted.
+
+        Nobody waits for it: the answer is complete, and from here on the server tells the end of
+        the exchange in the same words as a client that left.
+        """
         response = self._stream.response
-        try:
-            if self._tally.done and not self._stream.at_end:
-                self._dog.limit(self._clock.monotonic_s() + REUSE_WITHIN_S, FaultKind.STALL)
-                with self._dog:
-                    await response.read_chunk()
-        finally:
+        if self._tally.done and not self._stream.at_end:
+            asyncio.get_running_loop().call_later(REUSE_WITHIN_S, response.close)
+        else:
             response.close()
 
     def abort(self) -> None:

@@ -1,6 +1,7 @@
 """Faults of the OpenAI dialect: error statuses, error objects inside a 200, wrong content."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from cluster_gw.wire.retry_after import stated_wait_ms
 
 RATE_LIMIT_STATUS: Final = 429
 MAX_LABEL_CHARACTERS: Final = 80
-NO_HEADERS: Final[Mapping[str, str]] = {}
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Unread(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """Platforms known by name: where they are, how they bend the format, what their free tier allows.
 
-Facts of the platforms' public documentation, as of 2026-08. Limits are those of the free tier, per
-key; an operator overrides any of them. Only platforms that speak the OpenAI dialect are listed.
+Free tiers change without notice: limits, model names and day resets here are starting values that
+were not measured against the platforms, and an operator overrides any of them. Limits are per key.
+Only platforms that speak the OpenAI dialect are listed.
 """
 
 from collections.abc import Mapping
@@ -147,7 +148,7 @@ LIST: Final = (
         name="mistral",
         base_url="https://api.mistral.ai/v1",
         env="MISTRAL_API_KEY",
-        quirks=quirks("random_seed", "no_stream_options", "no_reasoning_effort"),
+        quirks=quirks("random_seed", "max_tokens_name", "no_stream_options", "no_reasoning_effort"),
         default_models=(
             PresetModel(
                 model="mistral-small-latest",

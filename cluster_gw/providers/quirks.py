@@ -9,14 +9,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.wire.json_codec import (
-    FALSE,
-    Fields,
-    InvalidJsonError,
-    JsonReader,
-    UnexpectedShapeError,
-    raw,
-)
+from cluster_gw.wire.json_codec import FALSE, Fields, JsonReader, raw
 
 COUNT_READER: Final = JsonReader[int | None](int | None)
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
@@ -47,6 +40,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "no_reasoning_effort": Quirk(drop=("reasoning_effort", "reasoning")),
         # Mistral answers 422 to members it does not know and sends usage in any case.
         "no_stream_options": Quirk(drop=("stream_options",)),
+        "max_tokens_name": Quirk(rename=(("max_completion_tokens", "max_tokens"),)),
         "random_seed": Quirk(rename=(("seed", "random_seed"),)),
         "serial_tools": Quirk(serial_tools=True),
         "max_output_400": Quirk(max_output_tokens=400),
@@ -92,11 +86,6 @@ def lower_lengths(fields: Fields, most_tokens: int) -> None:
     """Lower the client's output bounds, never raise or add them."""
     for name in LENGTH_FIELDS:
         value = fields.get(name)
-        if value is None:
-            continue
-        try:
-            count = COUNT_READER.read(value)
-        except (InvalidJsonError, UnexpectedShapeError):
-            continue  # a number beyond 64 bits cannot get here; the platform judges the rest
+        count = None if value is None else COUNT_READER.read(value)
         if count is not None and count > most_tokens:
             fields[name] = raw(most_tokens)

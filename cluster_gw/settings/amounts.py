@@ -2,9 +2,10 @@
 
 import re
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Final
 
-_SCALE: Final = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_SCALE: Final = MappingProxyType({"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,12})?)\s?([kKmMbBtT]?)", re.ASCII)
 
 

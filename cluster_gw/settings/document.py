@@ -4,6 +4,7 @@ YAML 1.2 with the safe schema and less: no tags, dates, merge keys, duplicate ke
 documents, bounded in size, depth and alias expansion. JSON is the same language with other spaces.
 """
 
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -18,11 +19,13 @@ MAX_NODES: Final = 200_000  # aliases count as often as they are used
 MAX_DEPTH: Final = 32
 
 _TAG: Final = "tag:yaml.org,2002:"
-_NAMES: Final = {
-    "timestamp": "dates are not supported; put it in quotes",
-    "merge": "merge keys (<<) are not supported",
-    "binary": "binary values are not supported",
-}
+_REFUSED: Final = MappingProxyType(
+    {
+        "timestamp": "dates are not supported; put it in quotes",
+        "merge": "merge keys (<<) are not supported",
+        "binary": "binary values are not supported",
+    }
+)
 
 
 def read_document(data: bytes, faults: Faults) -> dict[str, Any]:
@@ -120,8 +123,8 @@ class _Builder:
 
     def _name(self, node: Node, path: str) -> str | None:
         kind = _kind(node)
-        if kind in _NAMES:
-            self._faults.add(path, _NAMES[kind])
+        if kind in _REFUSED:
+            self._faults.add(path, _REFUSED[kind])
             return None
         if not isinstance(node, ScalarNode) or kind not in {"str", "int", "float", "bool", "null"}:
             self._faults.add(path, "a name must be text")
@@ -142,7 +145,7 @@ class _Builder:
             case "float":
                 return self._number(text, path, whole=False)
             case kind:
-                self._faults.add(path, _NAMES.get(kind, "tags are not supported"))
+                self._faults.add(path, _REFUSED.get(kind, "tags are not supported"))
                 return None
 
     def _number(self, text: str, path: str, *, whole: bool) -> int | float | None:

@@ -7,7 +7,13 @@ from cluster_gw.core.limits.windows import ROLLING
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.faults import Faults, at_index, at_name, shown, unknown
-from cluster_gw.settings.pool import ComboSettings, MemberSettings, ProviderSettings, Settings
+from cluster_gw.settings.pool import (
+    ClientLimits,
+    ComboSettings,
+    MemberSettings,
+    ProviderSettings,
+    Settings,
+)
 from cluster_gw.settings.rules import NOT_YET, Runnable, is_http_url, is_zone
 from cluster_gw.settings.strategies import FACTORS, STRATEGIES
 from cluster_gw.settings.written import Document
@@ -109,6 +115,8 @@ def _check_combos(
         _check_strategy(combo, path, runnable, faults)
         _check_factors(combo, path, faults)
         _check_members(combo, path, list(dict.fromkeys(routes)), faults)
+        if combo.sticky.enabled or combo.strategy_options.sticky:
+            faults.warn(at_name(path, "sticky"), f"{NOT_YET}; it has no effect")
     if settings.default_combo not in ids:
         faults.add("default_combo", unknown(settings.default_combo, ids))
 
@@ -184,6 +192,8 @@ def _check_clients(settings: Settings, document: Document, faults: Faults) -> No
     hashes = [(at_name(path, "key_sha256"), client.key_sha256.lower()) for path, client in clients]
     _check_unique(hashes, faults, what="this hash")
     for path, client in clients:
+        if client.limits != ClientLimits():
+            faults.warn(at_name(path, "limits"), f"{NOT_YET}; they are not enforced")
         for i, name in enumerate(client.combos):
             if name != ALL and name not in combos:
                 place = at_index(at_name(path, "combos"), i)

@@ -235,7 +235,8 @@ class Group:
             Worker(slot, each, self._runtime.socket(f"w{slot}"), command)
             for slot, each in enumerate(sockets)
         ]
-        self._operations = OperationsServer(operations_app(self.readiness, self.metrics))
+        metrics = self.metrics if self._settings.telemetry.metrics else None
+        self._operations = OperationsServer(operations_app(self.readiness, metrics))
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()

@@ -25,12 +25,12 @@ ReadReadiness = Callable[[], Awaitable[Readiness]]
 ReadMetrics = Callable[[], Awaitable[list[Family]]]
 
 
-def operations_app(readiness: ReadReadiness, metrics: ReadMetrics) -> Starlette:
+def operations_app(readiness: ReadReadiness, metrics: ReadMetrics | None) -> Starlette:
     """Build the application.
 
     Args:
         readiness: what the group is now.
-        metrics: the metrics of the group.
+        metrics: the metrics of the group; None serves none.
     """
 
     async def livez(_request: Request) -> Response:
@@ -42,17 +42,18 @@ def operations_app(readiness: ReadReadiness, metrics: ReadMetrics) -> Starlette:
         headers = {"retry-after": "1"} if status != 200 else None  # noqa: PLR2004
         return Response(msgspec.json.encode(state), status, headers, media_type=JSON)
 
-    async def metricz(_request: Request) -> Response:
-        text = render(await metrics())
-        return Response(text, headers={"content-type": CONTENT_TYPE})
+    routes = [
+        *(Route(path, livez, methods=["GET"]) for path in LIVEZ),
+        Route("/readyz", readyz, methods=["GET"]),
+    ]
+    if metrics is not None:
+        read = metrics
 
-    app = Starlette(
-        routes=[
-            *(Route(path, livez, methods=["GET"]) for path in LIVEZ),
-            Route("/readyz", readyz, methods=["GET"]),
-            Route("/metrics", metricz, methods=["GET"]),
-        ]
-    )
+        async def show_metrics(_request: Request) -> Response:
+            return Response(render(await read()), headers={"content-type": CONTENT_TYPE})
+
+        routes.append(Route("/metrics", show_metrics, methods=["GET"]))
+    app = Starlette(routes=routes)
     app.router.redirect_slashes = False
     return app
 

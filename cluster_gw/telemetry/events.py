@@ -30,21 +30,63 @@ def _event(name: str, level: Level, text: str, *fields: str) -> Event:
     return Event(name=name, level=level, help=text, fields=fields)
 
 
-REQUEST_FINISHED: Final = _event(
-    "request.finished",
-    Level.INFO,
-    "One line per request (hot line).",
-    "request_id", "client", "combo", "strategy", "status", "code", "stream", "route", "key",
-    "attempts", "duration_ms", "first_byte_ms", "redis_ms", "upstream_ms", "tokens",
-    "tokens_source", "error",
-)  # fmt: skip
-ATTEMPT_FAILED: Final = _event(
-    "attempt.failed",
-    Level.INFO,
-    "One line per failed upstream call (hot line).",
-    "request_id", "attempt", "provider", "model", "key", "outcome", "class", "code", "reason",
-    "status", "duration_ms", "sent", "message",
-)  # fmt: skip
+class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A log line of the request path: encoded as it is, members at their default left out."""
+
+    event: str
+    level: str = ""
+    timestamp: str = ""
+
+
+class RequestLine(HotLine, kw_only=True, omit_defaults=True):
+    """One request; durations in ms, `status` 499 when the client left first."""
+
+    request_id: str
+    client: str
+    combo: str
+    strategy: str
+    status: int
+    code: str | None = None
+    stream: bool
+    route: str | None = None
+    key: str | None = None
+    attempts: int
+    duration_ms: float
+    first_byte_ms: float | None = None
+    redis_ms: float
+    upstream_ms: float
+    tokens: int
+    tokens_source: str
+
+
+class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_class": "class"}):
+    """One failed upstream call."""
+
+    request_id: str
+    attempt: int
+    provider: str
+    model: str
+    key: str
+    outcome: str
+    failure_class: str | None = None
+    code: str | None = None
+    reason: str | None = None
+    status: int | None = None
+    duration_ms: int
+    sent: str
+    message: str = ""
+
+
+def _hot(name: str, text: str, line: type[HotLine]) -> Event:
+    fields = msgspec.structs.fields(line)
+    own = tuple(f.encode_name for f in fields if f.name not in HotLine.__struct_fields__)
+    return Event(name=name, level=Level.INFO, help=text, fields=own)
+
+
+REQUEST_FINISHED: Final = _hot("request.finished", "One line per request (hot line).", RequestLine)
+ATTEMPT_FAILED: Final = _hot(
+    "attempt.failed", "One line per failed upstream call (hot line).", AttemptLine
+)
 WORKER_STARTED: Final = _event(
     "worker.started", Level.INFO, "The worker accepts requests.", "worker", "config_version"
 )

@@ -87,13 +87,8 @@ class BrotliCoding:
     def feed(self, data: bytes, allowed_bytes: int) -> bytes:
         """Undo the next bytes."""
         self._is_fresh = False
-        out = bytes(self._inner.process(data, output_buffer_limit=allowed_bytes + 1))
-        while len(out) <= allowed_bytes and not self._inner.can_accept_more_data():
-            more = self._inner.process(b"", output_buffer_limit=allowed_bytes + 1 - len(out))
-            if not more:
-                break
-            out += more
-        return out
+        # Below the limit everything that came in comes out; at the limit the caller gives up.
+        return bytes(self._inner.process(data, output_buffer_limit=allowed_bytes + 1))
 
 
 class ZstdCoding:

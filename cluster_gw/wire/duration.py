@@ -1,6 +1,7 @@
 """Reads how vendors write a length of time: `1m30.5s`, `17s`, `2 minutes`, a number, an instant."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,7 +25,7 @@ PART: Final = re.compile(rf"{NUMBER}\s*{UNIT}", re.IGNORECASE)
 DURATION: Final = rf"(?:{NUMBER}\s*{UNIT}[\s,]*(?:and\s+)?)+"
 WHOLE: Final = re.compile(rf"\s*{DURATION}\s*", re.IGNORECASE)
 
-UNIT_MS: Final = {
+UNIT_MS: Final[Mapping[str, int]] = {
     "ms": 1,
     "s": MS_PER_S,
     "m": MINUTE_S * MS_PER_S,

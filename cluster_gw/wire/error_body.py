@@ -15,6 +15,7 @@ STATUS_FIELDS: Final = ("code", "status", "status_code", "http_code")
 MIN_ERROR_STATUS: Final = 400
 MAX_ERROR_STATUS: Final = 599
 MAX_LABEL_CHARACTERS: Final = 100
+MAX_DETAIL_DEPTH: Final = 4
 
 
 class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,12 +79,15 @@ def message_of(error: Mapping[str, Any]) -> str:
     return f"{message}: {inner}" if is_text(inner) else str(message)
 
 
-def detail_text(detail: Any) -> str:
-    """The texts of FastAPI's list of faults, joined."""
+def detail_text(detail: Any, depth: int = MAX_DETAIL_DEPTH) -> str:
+    """The texts of FastAPI's list of faults, joined; Mistral wraps that list once more."""
+    if depth <= 0:
+        return ""
     if isinstance(detail, Mapping):
-        return str(next((text for text in map(detail.get, MESSAGE_FIELDS) if is_text(text)), ""))
+        text = next((text for text in map(detail.get, MESSAGE_FIELDS) if is_text(text)), "")
+        return text or detail_text(detail.get("detail"), depth - 1)
     if isinstance(detail, list):
-        return "; ".join(filter(None, (detail_text(item) for item in detail[:5])))
+        return "; ".join(filter(None, (detail_text(item, depth - 1) for item in detail[:5])))
     return ""
 
 

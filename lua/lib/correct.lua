@@ -14,7 +14,7 @@ local function ring_correct(key, kind, values, at, bucket, requests, tokens, set
     return
   end
   local r, t = tonumber(values[at + 3] or 0), tonumber(values[at + 4] or 0)
-  if false then
+  if bucket > b then
     local merged = call('HMGET', key, unpack(ring_names(kind, b, b)))
     bucket, r, t = b, tonumber(merged[1] or 0), tonumber(merged[2] or 0)
   end

@@ -137,26 +137,19 @@ class GatewayGroup(Running):
 
     def worker_pids(self) -> list[int]:
         """Worker processes alive now."""
-        return self._children("worker")
+        return [pid for pid in self._children() if b"worker" in _read(pid, "cmdline").split(b"\0")]
 
     def valkey_pid(self) -> int:
-        """The embedded server."""
-        return self._children("valkey-server")[0]
+        """The embedded server, recognised by its binary: it rewrites its command line."""
+        return next(
+            pid
+            for pid in self._children()
+            if os.path.realpath(f"/proc/{pid}/exe").endswith("valkey-server")
+        )
 
-    def _children(self, word: str) -> list[int]:
-        pids = []
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            try:
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                command = (folder / "cmdline").read_bytes().split(b"\0")
-            except (OSError, IndexError):
-                continue
-            named = any(part.decode(errors="replace").endswith(word) for part in command[:4])
-            if int(parent) == self.process.pid and named:
-                pids.append(int(folder.name))
-        return sorted(pids)
+    def _children(self) -> list[int]:
+        pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+        return sorted(pid for pid in pids if _parent(pid) == self.process.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -164,3 +157,16 @@ class GatewayGroup(Running):
     def __exit__(self, *_exc: object) -> None:
         self.close()
         self._data.cleanup()
+
+
+def _read(pid: int, name: str) -> bytes:
+    """A file of a process; empty when the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def _parent(pid: int) -> int:
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0

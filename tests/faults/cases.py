@@ -15,7 +15,8 @@ Scene = Literal["only", "first", "all"]
 SCENES: Final[tuple[Scene, ...]] = ("only", "first", "all")
 RANDOM_OFFSETS: Final = 200
 SEED: Final = 20_260
-HEAD_BYTES: Final = (200, 330)  # least and most bytes of a provider's response head
+STREAM_HEAD: Final = (164, 168)  # least and most bytes of a provider's response head
+BODY_HEAD: Final = (140, 148)
 LONG_S: Final = 60.0  # a hang that outlives every budget
 SHORT_S: Final = 0.03  # one that none of them minds
 
@@ -128,9 +129,9 @@ def stream_of(dish: Dish, faults: Sequence[dict[str, Any]]) -> Upstream:
     lacks_head, has_head = False, True
     cut, hang = kinds.get("cut"), kinds.get("hang_mid_stream")
     if cut is not None and cut.get("scope") == "response":
-        late, early = (wire_ends_of(reply, head) for head in reversed(HEAD_BYTES))
+        late, early = (wire_ends_of(reply, head) for head in reversed(STREAM_HEAD))
         least, most = up_to(late, cut["at_byte"]), up_to(early, cut["at_byte"])
-        lacks_head, has_head = cut["at_byte"] < HEAD_BYTES[1], cut["at_byte"] >= HEAD_BYTES[0]
+        lacks_head, has_head = cut["at_byte"] < STREAM_HEAD[1], cut["at_byte"] >= STREAM_HEAD[0]
     elif cut is not None:
         least = most = up_to(ends_of(reply), cut["at_byte"])
     elif hang is not None and hang.get("then") != "answer":
@@ -185,7 +186,7 @@ def _breaks(kinds: dict[str, dict[str, Any]], length: int) -> tuple[bool, bool]:
     """Whether a buffered body surely, and whether it perhaps, does not arrive whole."""
     cut, hang = kinds.get("cut"), kinds.get("hang_mid_stream")
     if cut is not None and cut.get("scope") == "response":
-        least, most = (head + length for head in HEAD_BYTES)
+        least, most = (head + length for head in BODY_HEAD)
         return cut["at_byte"] < least, least <= cut["at_byte"] < most
     if "encoded" in kinds and cut is not None:
         return False, True
@@ -247,8 +248,9 @@ def placed_in_body(dish: Dish) -> Iterator[tuple[dict[str, Any], ...]]:
     """The same for a buffered body, which has no frames: at its ends and in its middle."""
     length = len(compose(dish, (), stream=False).frames[0].data)
     for at in (0, 1, length // 2, length - 1, length):
-        yield fault("hang_mid_stream", at_byte=at, max_s=LONG_S)
-        yield fault("hang_mid_stream", at_byte=at, max_s=SHORT_S, then="answer")
+        if at < length:  # a hang after the last byte is none: the answer is whole
+            yield fault("hang_mid_stream", at_byte=at, max_s=LONG_S)
+            yield fault("hang_mid_stream", at_byte=at, max_s=SHORT_S, then="answer")
         for mode in ("fin", "rst"):
             yield fault("cut", at_byte=at, mode=mode)
     yield fault("malformed_json")
@@ -301,7 +303,7 @@ def scattered() -> list[Case]:
             case 1:
                 faults = fault("cut", at_byte=dice.randrange(length), mode=mode)
             case 2:
-                at = dice.randrange(length + HEAD_BYTES[1])
+                at = dice.randrange(length + STREAM_HEAD[1])
                 faults = fault("cut", at_byte=at, mode=mode, scope="response")
             case _:
                 encoding = dice.choice(("gzip", "deflate", "br", "zstd"))

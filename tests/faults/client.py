@@ -148,6 +148,15 @@ class Visitor:
                 assert part, "the stream ended before the frame"
                 seen += part
 
+    async def read_to_end(self, within_s: float) -> None:
+        """Read until the end marker of the answer has arrived."""
+        seen = b""
+        async with asyncio.timeout(within_s):
+            while b"data: [DONE]\n\n" not in seen:
+                part = await self.reader.read(4096)
+                assert part, "the connection ended before the answer"
+                seen += part
+
     def leave(self, *, reset: bool) -> None:
         """Close, with a reset or in order."""
         link = self.writer.get_extra_info("socket")

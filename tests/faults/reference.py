@@ -40,8 +40,8 @@ DISHES: Final = (
         name="tools",
         fields={
             "tool_calls": [
-                {"name": "look_up", "arguments": {"city": "東京", "day": "to morrow"}},
-                {"name": "weigh", "arguments": {"grams": [1, 2], "unit": "größe 🌊"}},
+                {"id": "call_1", "name": "look_up", "arguments": {"city": "東京", "day": "to morrow"}},
+                {"id": "call_2", "name": "weigh", "arguments": {"grams": [1, 2], "unit": "größe 🌊"}},
             ]
         },
     ),

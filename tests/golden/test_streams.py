@@ -1,4 +1,4 @@
-"""Streams in the shapes vendors really send, and what the gateway makes of them.
+"""Streams written after the shapes of single vendors, and what the gateway makes of them.
 
 `*.sse` is what an upstream sends; `*.json` holds the events read from it and `*.out` the bytes a
 client gets that did not ask for usage. To accept a wanted change, run with GOLDEN_WRITE=1.

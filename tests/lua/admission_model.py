@@ -170,8 +170,8 @@ class AdmissionModel:
         for _, lease in due[:budget]:
             del window.flights[lease]
             record = self.records.get(lease)
-            if record is not None:
-                place = record.places[name]
+            place = record.places.get(name) if record is not None else None
+            if record is not None and place is not None:
                 place.reclaimed = True
                 window.minute.correct(place.second, 0, record.prompt - record.estimate)
                 window.day.correct(place.hour, 0, record.prompt - record.estimate)

@@ -80,6 +80,11 @@ def test_a_client_that_asked_for_usage_keeps_its_options() -> None:
     [
         ("no_logprobs", b'{"logprobs":true,"top_logprobs":2,"logit_bias":{}}', b'{"model":"up"}'),
         ("random_seed", b'{"seed":7,"model":"a"}', b'{"random_seed":7,"model":"up"}'),
+        (
+            "max_tokens_name",
+            b'{"max_completion_tokens":5,"model":"a"}',
+            b'{"max_tokens":5,"model":"up"}',
+        ),
         ("max_output_400", b'{"max_tokens":900,"model":"a"}', b'{"max_tokens":400,"model":"up"}'),
         ("max_output_400", b'{"max_tokens":90,"model":"a"}', b'{"max_tokens":90,"model":"up"}'),
         (

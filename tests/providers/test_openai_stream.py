@@ -77,6 +77,7 @@ def test_a_whole_answer_becomes_its_events_and_one_end() -> None:
             "t",
         ),
         ({"content": 5}, "", ""),
+        ({"content": 5, "reasoning": {"text": "t"}}, "", "t"),
     ],
 )
 def test_text_and_reasoning_are_found(delta: dict[str, Any], text: str, reasoning: str) -> None:
@@ -122,6 +123,13 @@ def test_the_legacy_function_call_is_a_tool_call() -> None:
     assert event.tool_calls == (ToolCallDelta(name="f", arguments="{"),)
 
 
+@pytest.mark.parametrize("choices", [[{"delta": "text"}], [{"delta": 5, "index": "x"}], ["x"]])
+def test_a_choice_without_a_delta_says_nothing(choices: Any) -> None:
+    event = only({"choices": choices})
+
+    assert (event.text, event.tool_calls, event.fault) == ("", (), None)
+
+
 def test_several_choices_are_counted_and_joined() -> None:
     event = only(chunk(choice("stop", content="a"), choice("length", content="b"), choice()))
 
@@ -145,6 +153,9 @@ def test_several_choices_are_counted_and_joined() -> None:
             {"prompt_tokens": -4, "completion_tokens": 1},
             Usage(prompt_tokens=0, completion_tokens=1, total_tokens=1),
         ),
+        ({"prompt_tokens": "many", "completion_tokens": [1]}, None),
+        ({"prompt_tokens": 1e300, "completion_tokens": True}, None),
+        ("none", None),
         (
             {
                 "prompt_tokens": 5,
@@ -167,7 +178,7 @@ def test_usage_is_read_and_zeros_count_as_missing(usage: Any, expected: Usage | 
     event = only(chunk(usage=usage))
 
     assert event.usage == expected
-    assert event.usage_only
+    assert event.usage_only is isinstance(usage, dict)
 
 
 def test_usage_beside_content_does_not_make_a_usage_frame() -> None:

@@ -1,6 +1,5 @@
 """One gateway for all SDK tests, in front of a simulated provider, on a real Redis."""
 
-import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -9,10 +8,11 @@ from openai import AsyncOpenAI, OpenAI
 
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
-from tests.fakes.gateway import Gateway
+from cluster_gw.units import BYTES_PER_MB
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.sdk.background_loop import BackgroundLoop
 from tests.sdk.calls import Client
+from tests.sdk.gateway_process import GatewayProcess
 from tests.sdk.mirror import Mirror
 from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, configuration
 
@@ -60,23 +60,38 @@ def simulator(background: BackgroundLoop) -> Iterator[Simulator]:
 
 
 @pytest.fixture(scope="session")
-def gateway_url(background: BackgroundLoop, simulator: Simulator) -> Iterator[str]:
+def gateway_url(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the running gateway is, without `/v1`."""
     binary = redis_binary()
     assert binary is not None, "redis-server is missing; `make test` installs it"
+    folder = tmp_path_factory.mktemp("gateway")
     with RedisServer(binary) as redis, Mirror() as mirror:
         config = configuration(simulator.base_url, mirror.base_url)
-        config["server"] = {"max_body_mb": MAX_BODY_BYTES // 1_048_576}
-        gateway = Gateway(config, redis.url)
-        background.run(gateway.__aenter__())
-        yield gateway.base_url
-        background.run(gateway.__aexit__())
+        config["server"] = {"max_body_mb": MAX_BODY_BYTES // BYTES_PER_MB}
+        with GatewayProcess(config, redis.url, folder) as gateway:
+            yield gateway.base_url
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def base_url(gateway_url: str) -> str:
     """What goes into an SDK."""
     return f"{gateway_url}/v1"
+
+
+@pytest.fixture(scope="session")
+def blocking(base_url: str) -> Iterator[OpenAI]:
+    """The blocking client; it does not repeat calls by itself."""
+    with OpenAI(base_url=base_url, api_key=APP_KEY, max_retries=0, timeout=TIMEOUT_S) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def concurrent(base_url: str) -> AsyncIterator[AsyncOpenAI]:
+    """The asynchronous client; it does not repeat calls by itself."""
+    async with AsyncOpenAI(
+        base_url=base_url, api_key=APP_KEY, max_retries=0, timeout=TIMEOUT_S
+    ) as opened:
+        yield opened
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -86,26 +101,6 @@ def suite(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def client(suite: str, base_url: str) -> AsyncIterator[Client]:
-    """A client that does not repeat calls by itself."""
-    options: dict[str, Any] = {
-        "base_url": base_url,
-        "api_key": APP_KEY,
-        "max_retries": 0,
-        "timeout": TIMEOUT_S,
-    }
-    if suite == "sync":
-        with OpenAI(**options) as blocking:
-            yield blocking
-    else:
-        async with AsyncOpenAI(**options) as concurrent:
-            yield concurrent
-
-
-@pytest.fixture
-async def concurrent(base_url: str) -> AsyncIterator[AsyncOpenAI]:
-    """An asynchronous client, for what only those can do."""
-    async with contextlib.AsyncExitStack() as stack:
-        yield await stack.enter_async_context(
-            AsyncOpenAI(base_url=base_url, api_key=APP_KEY, max_retries=0, timeout=TIMEOUT_S)
-        )
+async def client(suite: str, blocking: OpenAI, concurrent: AsyncOpenAI) -> Client:
+    """Each test runs once with the blocking client, once with the asynchronous one."""
+    return blocking if suite == "sync" else concurrent

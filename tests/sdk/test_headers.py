@@ -1,5 +1,6 @@
 """Ids, headers and credentials: what an app can read off an answer, and how it may sign in."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -41,6 +42,24 @@ async def test_stream_has_the_same_headers(client: Client) -> None:
     received = await listed(raw.parse())
     assert raw.headers["x-routed-via"] == "alpha/one"
     assert raw.request_id == raw.headers["x-gw-request-id"]
+    assert joined(received) == expected_text("flow", tokens=16)
+
+
+async def test_streaming_response_gives_headers_before_the_body(client: Client) -> None:
+    manager: Any = client.chat.completions.with_streaming_response.create(
+        model="auto",
+        messages=says("flow"),  # type: ignore[arg-type]
+        stream=True,
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        if hasattr(manager, "__aenter__"):
+            raw = await stack.enter_async_context(manager)
+            received = await listed(await raw.parse())
+        else:
+            raw = stack.enter_context(manager)
+            received = await listed(raw.parse())
+
+    assert raw.headers["x-routed-via"] == "alpha/one"
     assert joined(received) == expected_text("flow", tokens=16)
 
 

@@ -47,7 +47,7 @@ async def test_sdk_repeats_a_429_until_there_is_room(
 ) -> None:
     name = f"holds-the-slot-{suite}"
     model = f"{suite}-single"
-    holder = asyncio.create_task(complete(concurrent, steer(id=name, latency_ms=600), model=model))
+    holder = asyncio.create_task(complete(concurrent, steer(id=name, latency_ms=900), model=model))
     assert await holds(lambda: simulator.calls(name) == 1)
 
     raw: Any = await awaited(
@@ -66,7 +66,7 @@ async def test_timeout_of_the_sdk_ends_the_upstream_call(
     client: Client, simulator: Simulator, suite: str
 ) -> None:
     name = f"timeout-{suite}"
-    hasty = client.with_options(timeout=0.3)
+    hasty = client.with_options(timeout=0.6)
 
     with pytest.raises(APITimeoutError):
         await complete(hasty, steer(id=name, latency_ms=8000), model=f"{suite}-hasty")

@@ -210,7 +210,8 @@ def test_an_empty_file_is_a_gateway_with_nothing_to_route_to() -> None:
     ("path", "section"),
     [
         ("cache.enabled", {"cache": {"enabled": True}}),
-        ("routing.queue.max_wait_ms", {"routing": {"queue": {"max_wait_ms": 5}}}),
+        ("routing.breaker", {"routing": {"breaker": {"threshold": 5}}}),
+        ("combos[0].sticky", {"combos": [{"id": "auto", "sticky": {"enabled": True}}]}),
         ("telemetry.otlp_endpoint", {"telemetry": {"otlp_endpoint": "http://o"}}),
     ],
 )
@@ -219,6 +220,19 @@ def test_what_this_version_does_not_do_is_said(
 ) -> None:
     assert load(base | section).warnings == (
         f"{path}: not available yet in this version; it has no effect",
+    )
+
+
+def test_limits_of_clients_and_an_open_door_are_warned_of(base: dict[str, Any], load: Load) -> None:
+    base["clients"][0]["limits"] = {"rpm": 5}
+    base["redis"] = {"when_lost": "open"}
+
+    assert load(base).warnings == (
+        "clients[0].limits: not available yet in this version; they are not enforced",
+        (
+            'redis.when_lost: "open" is not available yet in this version; '
+            "requests are refused instead"
+        ),
     )
 
 

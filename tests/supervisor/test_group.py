@@ -97,10 +97,12 @@ def test_a_signal_ends_everything_and_leaves_nothing_behind(
 
 
 def test_a_signal_while_it_starts_ends_it_too(start_group: StartGroup) -> None:
-    group = start_group(EXTERNAL | {"server": {"workers": 1}}, STUB_STATUS="starting")
+    document = EXTERNAL | {"telemetry": {"metrics": False}}
+    group = start_group(document, STUB_STATUS="starting")
     wait_for(group.workers)
 
     assert group.ops.get("/readyz").status_code == 503
+    assert group.ops.get("/metrics").status_code == 404  # switched off
     assert group.end() == 0
     assert not list(group.runtime.iterdir())
 

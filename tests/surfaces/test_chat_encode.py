@@ -69,6 +69,12 @@ def test_a_completion_is_untouched_unless_there_is_something_to_add() -> None:
     assert SURFACE.encode_completion(completion, {"attempts": []}) == b'{"id":"c","attempts":[]}'
 
 
+def test_an_answer_that_cannot_be_rewritten_passes_as_it_is() -> None:
+    raw = b'{"id":"\xff"}'
+
+    assert SURFACE.encode_completion(Completion(raw=raw), {"attempts": []}) == raw
+
+
 def test_the_error_object_leaves_out_what_is_empty() -> None:
     error = ErrorBody(status=400, type="invalid_request_error", code="c", message="m")
 

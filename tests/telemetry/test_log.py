@@ -3,8 +3,26 @@ import re
 
 import msgspec
 
-from cluster_gw.telemetry.events import ATTEMPT_FAILED, EVENTS, REQUEST_FINISHED, WORKER_STARTED
+from cluster_gw.telemetry.events import EVENTS, REQUEST_FINISHED, WORKER_STARTED, RequestLine
 from cluster_gw.telemetry.log import MAX_BUFFER_LINES, Log
+
+
+def request_line() -> RequestLine:
+    return RequestLine(
+        event=REQUEST_FINISHED.name,
+        request_id="r",
+        client="c",
+        combo="auto",
+        strategy="priority",
+        status=200,
+        stream=False,
+        attempts=1,
+        duration_ms=1.5,
+        redis_ms=0.5,
+        upstream_ms=0.5,
+        tokens=3,
+        tokens_source="reported",
+    )
 
 
 def lines(stream: io.BytesIO) -> list[dict[str, object]]:
@@ -15,7 +33,7 @@ def test_hot_lines_wait_for_a_flush_and_leave_out_what_is_unknown() -> None:
     stream = io.BytesIO()
     log = Log(stream)
 
-    log.hot(REQUEST_FINISHED, {"status": 200, "code": None})
+    log.hot(request_line())
     before = stream.getvalue()
     log.flush()
 
@@ -29,7 +47,7 @@ def test_a_full_buffer_is_written_by_itself() -> None:
     log = Log(stream)
 
     for _ in range(MAX_BUFFER_LINES):
-        log.hot(ATTEMPT_FAILED, {})
+        log.hot(request_line())
 
     assert len(lines(stream)) == MAX_BUFFER_LINES
 
@@ -38,7 +56,7 @@ def test_a_state_change_is_written_after_the_lines_before_it() -> None:
     stream = io.BytesIO()
     log = Log(stream)
 
-    log.hot(REQUEST_FINISHED, {})
+    log.hot(request_line())
     log.event(WORKER_STARTED, worker="w1", config_version=1)
 
     assert [line["event"] for line in lines(stream)] == ["request.finished", "worker.started"]

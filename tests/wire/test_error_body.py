@@ -36,6 +36,15 @@ from cluster_gw.wire.error_body import ErrorFacts, read_error
         ),
         ({"detail": "Not Found"}, ErrorFacts(message="Not Found")),
         ({"detail": [{"msg": "a"}, {"msg": "b"}]}, ErrorFacts(message="a; b")),
+        (
+            {
+                "object": "error",
+                "message": {"detail": [{"type": "extra_forbidden", "msg": "Extra inputs"}]},
+                "type": "invalid_request_error",
+            },
+            ErrorFacts(message="Extra inputs", type="invalid_request_error"),
+        ),
+        ({"detail": {"detail": {"detail": {"detail": {"detail": {"msg": "deep"}}}}}}, None),
         ({"detail": {"message": "inner"}}, ErrorFacts(message="inner")),
         (
             {"object": "error", "message": "m", "type": "BadRequestError", "code": 400},

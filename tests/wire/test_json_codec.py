@@ -78,6 +78,7 @@ def test_rewriting_keeps_order_and_bytes_of_members() -> None:
         ("Expected `int` >= 1 - at `$.n`", "n", "must be an integer >= 1"),
         ("Expected `array` of length >= 1 - at `$.messages`", "messages", "of length >= 1"),
         ("Number out of range - at `$.n`", "n", "number out of range"),
+        ("Invalid value `x` - at `$.a[0]`", "a[0]", "invalid value"),
     ],
 )
 def test_shape_errors_are_told_in_the_words_of_json(message: str, path: str, problem: str) -> None:
@@ -101,7 +102,7 @@ def test_reader_tells_the_path_of_a_wrong_value() -> None:
 
 
 def test_lone_surrogates_in_texts_do_not_break_writing() -> None:
-    assert write({"a\ud800": ["x\udfff"]}) == b'{"a?":["x?"]}'
+    assert write({"a\ud800": ["x\udfff", 1]}) == b'{"a?":["x?",1]}'
 
 
 JSON_VALUES = st.recursive(

@@ -79,6 +79,7 @@ def test_the_longest_reset_among_spent_limits_counts() -> None:
         ({"a": {"b": {"c": {"d": {"e": {"f": {"retry_after": 1}}}}}}}, None),
         ({"retry_afterwards": 5}, None),
         ("retry_after", None),
+        ([*[{"a": 1}] * 2000, {"retry_after": 1}], None),
     ],
 )
 def test_fields_of_the_body_state_a_wait(document: Any, expected: int | None) -> None:

@@ -84,7 +84,7 @@ test("the SDK repeats a 429 until there is room", async () => {
   const { by, calls } = counting({ maxRetries: 3 });
   const model = trap("single");
   const holder = client.chat.completions.create(
-    ask(steer({ id: "holds-the-slot-node", latency_ms: 600 }), { model }),
+    ask(steer({ id: "holds-the-slot-node", latency_ms: 900 }), { model }),
   );
   const held = holder.then((answer) => answer.choices[0].message.content);
   await becomes("holds-the-slot-node", (seen) => seen.calls === 1);
@@ -101,7 +101,7 @@ test("a timeout of the SDK ends the upstream call", async () => {
   const text = steer({ id: "timeout-node", latency_ms: 8000 });
 
   await errorOf(APIConnectionTimeoutError, () =>
-    client.chat.completions.create(ask(text, { model }), { timeout: 300 }),
+    client.chat.completions.create(ask(text, { model }), { timeout: 600 }),
   );
 
   await becomes("timeout-node", (seen) => seen.outcomes[0] === "aborted");

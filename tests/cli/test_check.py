@@ -1,0 +1,107 @@
+"""`check` prints exactly one line per fault, and its exit code."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from cluster_gw.cli.main import run
+
+VALID = """
+providers:
+  local: {base_url: "http://127.0.0.1:9001/v1", keyless: true}
+models:
+  - {provider: local, model: qwen}
+combos:
+  - {id: auto, members: [local/qwen]}
+clients:
+  - {id: app, key_sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}
+"""
+BROKEN = """
+server: {prot: 8080}
+keys:
+  - {id: a, provider: grok, secret: "env:NOWHERE_KEY"}
+providers:
+  groq: {preset: groq}
+combos:
+  - {id: auto, strategy: balanceed}
+"""
+FAULTS = [
+    'server.prot: unknown field "prot"; did you mean "port"?',
+    "keys[0].secret: environment variable NOWHERE_KEY is not set",
+    'combos[0].strategy: unknown "balanceed"; did you mean "balanced"?',
+]
+
+
+def check(*arguments: str) -> Result:
+    runner = CliRunner()
+    with runner.isolation(env={"NOWHERE_KEY": None, "GW_CONFIG": None}) as streams:
+        code = run(["check", *arguments])
+        out, err = streams[0].getvalue(), streams[1].getvalue()
+    return Result(runner, out, err, b"", None, code, None)
+
+
+@pytest.fixture
+def valid(tmp_path: Path) -> str:
+    file = tmp_path / "gw.yaml"
+    file.write_text(VALID)
+    return str(file)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    file = tmp_path / "broken.yaml"
+    file.write_text(BROKEN)
+    return str(file)
+
+
+def test_a_valid_file_is_exit_0_and_one_line(valid: str) -> None:
+    result = check("--config", valid)
+
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"{valid} is valid: 1 providers, 0 keys, 1 models, 1 combos, 1 clients\n"
+    )
+    assert result.stderr == ""
+
+
+def test_a_broken_file_is_exit_2_and_one_line_per_fault_on_stderr(broken: str) -> None:
+    result = check("--config", broken)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == FAULTS
+
+
+def test_json_prints_faults_or_warnings(valid: str, broken: str) -> None:
+    good, bad = check("--config", valid, "--json"), check("--config", broken, "--json")
+
+    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert msgspec.json.decode(good.stdout) == {"valid": True, "faults": [], "warnings": []}
+    assert msgspec.json.decode(bad.stdout)["faults"] == FAULTS
+
+
+def test_warnings_go_to_stderr_and_do_not_fail(tmp_path: Path) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text("")
+
+    result = check("--config", str(file))
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "warning: models: none is declared: there is nothing to route to",
+        "warning: clients: none is declared: every request will be refused with 401",
+    ]
+
+
+def test_a_missing_file_is_exit_2(tmp_path: Path) -> None:
+    result = check("--config", str(tmp_path / "none.yaml"))
+
+    assert result.exit_code == 2
+    assert result.stderr == f"configuration: file {tmp_path}/none.yaml does not exist\n"
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["extra"]])
+def test_a_wrong_option_is_exit_2(arguments: list[str]) -> None:
+    assert check(*arguments).exit_code == 2

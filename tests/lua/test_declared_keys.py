@@ -1,0 +1,87 @@
+"""Every key a script touches is one the caller declared, and all of a call live in one slot."""
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.scripts import Scripts
+from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, WHOLE, Admission, names
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def cluster_node() -> Iterator[Redis]:
+    """One server in cluster mode that holds all slots: it refuses keys of several slots."""
+    binary = redis_binary()
+    if binary is None:
+        pytest.skip("no redis-server on this machine")
+    with RedisServer(binary, "--cluster-enabled", "yes", port=free_port()) as server:
+        link = Redis.from_url(server.url, protocol=2, decode_responses=True)
+        link.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        while "cluster_state:ok" not in str(link.execute_command("CLUSTER", "INFO")):
+            time.sleep(0.02)
+        yield link
+
+
+def run_everything(admission: Admission) -> None:
+    both = ((MODEL, Limits(rpm=3)), (WHOLE, Limits(concurrency=2)))
+    admission.reserve("a", *both, ttl_ms=1_000)
+    admission.reserve("b", *both, ttl_ms=1_000)
+    admission.reserve("c", *both)
+    admission.settle("b", MODEL, WHOLE)
+    admission.reserve("d", (OTHER, Limits()), (WHOLE, Limits()), now_ms=NOW_MS + 5_000)
+    admission.reserve("e", *both, now_ms=NOW_MS + 20 * MINUTE_MS)
+    admission.reserve("f", *both, now_ms=NOW_MS)
+    admission.settle("a", MODEL, WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
+    admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
+
+
+def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> None:
+    admission = Admission(redis, scripts)
+    touched = set()
+
+    with redis.monitor() as monitor:
+        run_everything(admission)
+        redis.echo("end")
+        for event in monitor.listen():
+            words = event["command"].split()
+            if words[0] == "ECHO":
+                break
+            if event["client_type"] == "lua" and words[0] != "TIME":
+                touched.add(words[1])
+
+    assert touched == set(names([MODEL, WHOLE, OTHER]))
+
+
+def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
+    cluster_node: Redis, scripts: Scripts
+) -> None:
+    cluster_node.flushall()
+
+    run_everything(Admission(cluster_node, scripts))
+
+    assert set(cluster_node.keys()) == set(names([MODEL, WHOLE, OTHER]))
+
+
+def test_cluster_refuses_keys_of_two_slots(cluster_node: Redis, scripts: Scripts) -> None:
+    elsewhere = KEYS.model_window(KEYS.slot("p", "another"), "k", "m")
+
+    with pytest.raises(ResponseError, match="slot"):
+        Admission(cluster_node, scripts).reserve("a", (MODEL, Limits()), (elsewhere, Limits()))
+
+
+def free_port() -> int:
+    """A port whose cluster bus port, 10,000 above, exists as well."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port < 55_000:
+            return port

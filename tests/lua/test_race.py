@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+from redis import Redis
+
+from tests.fakes.redis_server import RedisServer
+from tests.lua.calls import KEYS
+
+ATTEMPTS = 120
+LIMIT = 200
+
+
+def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
+    redis_7: RedisServer, redis: Redis
+) -> None:
+    racers = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.lua.racer", redis_7.url, f"racer{number}"),
+                *(str(ATTEMPTS), str(LIMIT)),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    granted = [int(racer.communicate(timeout=15)[0]) for racer in racers]
+
+    assert sum(granted) == LIMIT
+    window = KEYS.model_window(KEYS.slot("p", "a"), "k", "m")
+    assert redis.hmget(window.counters, ["hrs", "i"]) == [str(LIMIT), str(LIMIT)]

@@ -1,0 +1,122 @@
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.scripts import Scripts
+from tests.lua.calls import KEYS, MODEL, NOW_MS, SLOT, WHOLE, Admission
+
+FREE = Limits()
+
+
+@pytest.fixture
+def admission(each_server: Redis, scripts: Scripts) -> Admission:
+    return Admission(each_server, scripts)
+
+
+def used(admission: Admission) -> tuple[int, int, int]:
+    counters = admission.counters()
+    assert (counters["rs"], counters["ts"]) == (counters["hrs"], counters["hts"])
+    return counters["i"], counters["rs"], counters["ts"]
+
+
+def test_fact_replaces_the_estimate_in_the_bucket_of_the_reservation(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100)
+
+    assert admission.settle("a", MODEL, actual=130, now_ms=NOW_MS + 30_000) == [1, "settled"]
+
+    slot = NOW_MS // 1000 % 61
+    assert used(admission) == (0, 1, 130)
+    assert admission.counters()[f"t{slot}"] == 130
+
+
+def test_all_windows_of_the_lease_are_settled(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), (WHOLE, FREE))
+
+    admission.settle("a", MODEL, WHOLE, actual=5)
+
+    assert admission.counters(MODEL)["ts"] == admission.counters(WHOLE)["ts"] == 5
+
+
+def test_second_settlement_changes_nothing(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+    admission.settle("a", MODEL, actual=70)
+
+    assert admission.settle("a", MODEL, actual=999) == [2, "settled"]
+    assert used(admission) == (0, 1, 70)
+
+
+def test_release_gives_back_request_tokens_and_slot(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+
+    admission.settle("a", MODEL, actual=0, counts_request=0)
+
+    assert used(admission) == (0, 0, 0)
+
+
+def test_settlement_after_the_minute_corrects_only_the_day(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100, ttl_ms=200_000)
+    admission.reserve("b", (MODEL, FREE), estimate=1, now_ms=NOW_MS + 70_000)
+
+    admission.settle("a", MODEL, actual=500, now_ms=NOW_MS + 71_000)
+
+    counters = admission.counters()
+    assert (counters["ts"], counters["hts"]) == (1, 501)
+
+
+def test_late_settlement_of_a_reclaimed_lease_corrects_by_the_difference(
+    admission: Admission,
+) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100, prompt=40, ttl_ms=1_000)
+    admission.reserve("b", (MODEL, FREE), estimate=0, now_ms=NOW_MS + 2_000)
+
+    reply = admission.settle("a", MODEL, actual=90, now_ms=NOW_MS + 3_000)
+
+    assert reply == [1, "reclaimed"]
+    assert used(admission) == (1, 2, 90)
+
+
+def test_unknown_lease_is_charged_in_full_to_the_present(admission: Admission) -> None:
+    assert admission.settle("ghost", MODEL, actual=33) == [1, "late"]
+    assert used(admission) == (0, 1, 33)
+    assert admission.settle("ghost", MODEL, actual=33) == [2, "settled"]
+
+
+def test_release_of_an_unknown_lease_leaves_only_its_mark(admission: Admission) -> None:
+    admission.settle("ghost", MODEL, actual=0, counts_request=0)
+
+    assert set(admission.redis.keys()) == {KEYS.lease_expiries(SLOT), KEYS.lease_records(SLOT)}
+    assert admission.redis.hget(KEYS.lease_records(SLOT), "ghost") == "S"
+
+
+def test_counters_never_fall_below_zero(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100)
+    for name in ("ts", "hts", f"t{NOW_MS // 1000 % 61}", f"ht{NOW_MS // 3_600_000 % 25}"):
+        admission.redis.hset(MODEL.counters, name, 10)
+
+    admission.settle("a", MODEL, actual=0, counts_request=1)
+
+    assert min(admission.counters().values()) >= 0
+
+
+def test_window_an_operator_deleted_stays_deleted(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+    admission.redis.delete(MODEL.counters)
+
+    assert admission.settle("a", MODEL) == [1, "settled"]
+    assert not admission.redis.exists(MODEL.counters)
+
+
+def test_other_windows_than_reserved_are_an_error(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        admission.settle("a", WHOLE)
+
+    assert used(admission) == (1, 1, 100)
+
+
+@pytest.mark.parametrize("counts_request", [-1, 2])
+def test_wrong_flag_is_an_error(admission: Admission, counts_request: int) -> None:
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        admission.settle("a", MODEL, counts_request=counts_request)
