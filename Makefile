@@ -3,7 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-SDK_STAMP := tests/sdk/node_modules/.package-lock.json
+SDK_STAMP := tests/sdk/node/node_modules/.package-lock.json
 PYTEST := $(PY) -m pytest
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 
@@ -74,7 +74,7 @@ fmt: $(STAMP) ## format and fix what can be fixed
 	@$(VENV)/bin/ruff format .
 
 setup: $(STAMP) ## install everything into .venv, once
-	@if [ -f tests/sdk/package.json ]; then $(MAKE) --no-print-directory $(SDK_STAMP); fi
+	@if [ -f tests/sdk/node/package.json ]; then $(MAKE) --no-print-directory $(SDK_STAMP); fi
 
 $(STAMP): requirements/dev.lock pyproject.toml
 	@set -e; found=; \
@@ -96,8 +96,8 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .; \
 	touch $@
 
-$(SDK_STAMP): tests/sdk/package-lock.json | tools
-	@npm ci --prefix tests/sdk --no-audit --no-fund --loglevel=error
+$(SDK_STAMP): tests/sdk/node/package-lock.json | tools
+	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
 tools: ## look for redis-server, node and npm; as root on Debian, install what is missing
 	@set -e; missing=; \
@@ -118,6 +118,6 @@ ci: ## what continuous integration runs
 
 clean: ## remove everything that was installed or made
 	rm -rf $(VENV) build dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache \
-	  .hypothesis .import_linter_cache tests/sdk/node_modules bench/mock/mock \
+	  .hypothesis .import_linter_cache tests/sdk/node/node_modules bench/mock/mock \
 	  bench/loadgen/loadgen
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

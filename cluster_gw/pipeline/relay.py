@@ -25,14 +25,22 @@ REUSE_WITHIN_S: Final = 0.25  # the end of the body usually comes with the end m
 class KeepAlive:
     """Writes a comment line when the stream has been quiet for 15 s; one timer, re-armed lazily."""
 
-    def __init__(self, reply: Reply, comment: bytes, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        reply: Reply,
+        comment: bytes,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        every_s: float = KEEPALIVE_S,
+    ) -> None:
         self._reply = reply
         self._comment = comment
         self._loop = loop
+        self._every_s = every_s
         self._quiet_since_s = loop.time()
         self._is_writing = False
         self._task: asyncio.Task[None] | None = None
-        self._timer = loop.call_at(self._quiet_since_s + KEEPALIVE_S, self._look)
+        self._timer = loop.call_at(self._quiet_since_s + every_s, self._look)
 
     async def piece(self, body: bytes) -> None:
         """Write a part of the stream; never beside a comment that is still being written."""
@@ -50,12 +58,12 @@ class KeepAlive:
             self._task.cancel()
 
     def _look(self) -> None:
-        due_s = self._quiet_since_s + KEEPALIVE_S
-        if self._loop.time() >= due_s and not self._is_writing:
-            self._task = self._loop.create_task(self._reply.piece(self._comment))
-            self._quiet_since_s = self._loop.time()
-            due_s = self._quiet_since_s + KEEPALIVE_S
-        self._timer = self._loop.call_at(max(due_s, self._loop.time() + 1), self._look)
+        now_s = self._loop.time()
+        if now_s >= self._quiet_since_s + self._every_s:
+            if not self._is_writing:
+                self._task = self._loop.create_task(self._reply.piece(self._comment))
+            self._quiet_since_s = now_s
+        self._timer = self._loop.call_at(self._quiet_since_s + self._every_s, self._look)
 
 
 class Relay:

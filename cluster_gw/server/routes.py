@@ -19,7 +19,7 @@ from cluster_gw.surfaces.chat_completions import ChatCompletions
 
 VENDOR_PREFIXES: Final = ("/v1/", "/v1beta/")
 
-Handler = Callable[[Request, Exception], Awaitable[Response]]
+Answer = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class FrontDoor:
@@ -52,13 +52,13 @@ def build_app(deps: Deps) -> FrontDoor:
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
         ],
-        exception_handlers={404: _handler(deps), 405: _handler(deps)},
+        exception_handlers={404: _unrouted_answer(deps), 405: _unrouted_answer(deps)},
     )
     app.router.redirect_slashes = False
     return FrontDoor(hot, app)
 
 
-def _handler(deps: Deps) -> Handler:
+def _unrouted_answer(deps: Deps) -> Answer:
     surface = ChatCompletions()
 
     async def answer(request: Request, exc: Exception) -> Response:

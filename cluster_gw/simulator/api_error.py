@@ -1,6 +1,6 @@
 """Errors of the imitated provider, in its own shape."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from cluster_gw.simulator.meter import LimitHit
 
 # What the provider's 429 says for each limit: the subject, its unit, the `type` of the error.
-LIMIT_WORDS: Final = {
+LIMIT_WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "rpm": ("requests per min (RPM)", "requests"),
     "rpd": ("requests per day (RPD)", "requests"),
     "tpm": ("tokens per min (TPM)", "tokens"),

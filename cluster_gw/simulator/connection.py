@@ -9,7 +9,7 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -23,7 +23,7 @@ MAX_WAITING: Final = 64  # pipelined requests; more is not a client we serve
 RST_DELAY_S: Final = 0.01  # lets the bytes before a reset be read
 RST_POLL_S: Final = 0.001
 RST_POLLS: Final = 30_000  # a client that reads nothing for 30 s loses the bytes before the reset
-REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+REASONS: Final[Mapping[int, str]] = {status.value: status.phrase for status in HTTPStatus}
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ def declared_routes() -> set[str]:
     """Paths that the data plane and the operations plane spell out as whole strings."""
     return {
         node.value
-        for path in python_files("cluster_gw/server", "cluster_gw/supervisor", "cluster_gw/app.py")
+        for path in python_files("cluster_gw/server", "cluster_gw/supervisor", "cluster_gw/app")
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)

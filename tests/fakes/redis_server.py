@@ -44,7 +44,7 @@ class RedisServer:
 
     def __init__(self, binary: str, *options: str, port: int = 0) -> None:
         # Short: a socket path of 110 characters is refused.
-        self.folder = Path(tempfile.mkdtemp(prefix="gwr", dir="/tmp"))  # noqa: S108
+        self.folder = Path(tempfile.mkdtemp(prefix="gwr", dir="/tmp"))
         self.path = self.folder / "s"
         self.url = f"unix://{self.path}"
         self._command = [

@@ -237,6 +237,8 @@ def placed_in_stream(dish: Dish) -> Iterator[tuple[dict[str, Any], ...]]:
         yield fault("hang_mid_stream", at_frame=frame, max_s=SHORT_S, then="answer")
         for mode in ("fin", "rst"):
             yield fault("cut", at_byte=ends[frame], mode=mode)
+        for short in (1, 2, 3):  # the line ends of a frame, and its last character
+            yield fault("cut", at_byte=max(ends[frame] - short, 0), mode="fin")
     for frame in range(last):
         yield fault("malformed_json", at_frame=frame)
         yield fault("duplicate_frame", at_frame=frame)

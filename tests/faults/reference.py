@@ -40,8 +40,16 @@ DISHES: Final = (
         name="tools",
         fields={
             "tool_calls": [
-                {"id": "call_1", "name": "look_up", "arguments": {"city": "東京", "day": "to morrow"}},
-                {"id": "call_2", "name": "weigh", "arguments": {"grams": [1, 2], "unit": "größe 🌊"}},
+                {
+                    "id": "call_1",
+                    "name": "look_up",
+                    "arguments": {"city": "東京", "day": "to morrow"},
+                },
+                {
+                    "id": "call_2",
+                    "name": "weigh",
+                    "arguments": {"grams": [1, 2], "unit": "größe 🌊"},
+                },
             ]
         },
     ),

@@ -32,9 +32,7 @@ class Account(msgspec.Struct, frozen=True):
 
     def since(self, before: "Account") -> "Account":
         """What was added after `before`."""
-        return Account(
-            self.requests - before.requests, self.tokens - before.tokens, self.in_flight
-        )
+        return Account(self.requests - before.requests, self.tokens - before.tokens, self.in_flight)
 
 
 class LoopWatch:
@@ -76,9 +74,7 @@ def configuration(urls: Mapping[str, str], timeouts: Mapping[str, float]) -> dic
         "keys": [
             {"id": f"{name}1", "provider": name, "secret": SECRETS[name]} for name in PROVIDERS
         ],
-        "models": [
-            {"provider": name, "model": model} for name in PROVIDERS for model in slots
-        ],
+        "models": [{"provider": name, "model": model} for name in PROVIDERS for model in slots],
         "combos": [
             *({"id": f"only-{m}", "members": [f"a/{m}"], **combo} for m in slots),
             *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in slots),
@@ -93,8 +89,9 @@ class Stage:
 
     Args:
         redis_url: of a running server, as the worker is to reach it.
-        books_url: the same server, reached directly.
         prefix: keeps this stage's keys apart.
+        books_url: the same server, reached directly.
+        urls: of providers that are not to be the simulated ones.
     """
 
     def __init__(
@@ -103,25 +100,25 @@ class Stage:
         *,
         prefix: str,
         books_url: str | None = None,
+        urls: Mapping[str, str] | None = None,
         timeouts: Mapping[str, float] = TIMEOUTS,
     ) -> None:
         self._redis_url = redis_url
         self._books = redis.Redis.from_url(books_url or redis_url, decode_responses=True)
         self.prefix = prefix
+        self._urls = urls or {}
         self._timeouts = timeouts
         self.providers: dict[str, RunningSimulator] = {}
         self._read_bytes = 0
 
     async def __aenter__(self) -> Self:
-        self._baseline = len(asyncio.all_tasks())
         for seed, name in enumerate(PROVIDERS, 1):
             keys = {SECRETS[name]: KeyLimits(label=f"{name}1")}
             config = SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
             self.providers[name] = await serve_simulator(config)
         urls = {name: provider.base_url for name, provider in self.providers.items()}
-        self.gateway = Gateway(
-            configuration(urls, self._timeouts), self._redis_url, prefix=self.prefix
-        )
+        config = configuration({**urls, **self._urls}, self._timeouts)
+        self.gateway = Gateway(config, self._redis_url, prefix=self.prefix)
         await self.gateway.__aenter__()
         self.watch = LoopWatch()
         await asyncio.sleep(0)
@@ -134,6 +131,13 @@ class Stage:
         for provider in self.providers.values():
             await provider.close()
         self._books.close()
+
+    async def end_serving(self) -> None:
+        """End the worker's server as its supervisor does, with one second for what is open."""
+        server = self.gateway._server
+        server.config.timeout_graceful_shutdown = 1
+        server.should_exit = True
+        await self.gateway._task
 
     @property
     def port(self) -> int:

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from cluster_gw.pipeline import relay
 from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import LONG_S
 from tests.faults.client import Visitor, request_bytes
@@ -14,7 +15,7 @@ from tests.faults.visits import last_line, rule, spent, until_called, until_canc
 
 TEXT = DISHES[0]
 BUFFER_BYTES = 16_384
-ANSWER_BYTES = 8_388_608
+ANSWER_BYTES = 2_097_152
 BOUND_S = 0.6  # the stall bound of 0.1 s, and room for the machine
 PLACES = range(32_768, 262_144, 32_768)  # around what all buffers between the two hold
 
@@ -66,5 +67,24 @@ async def test_stream_that_ends_while_nobody_reads_ends_the_exchange(
         account = (await spent(stage))[0]
 
         assert account.requests == len(PLACES)
+        for visitor in visitors:
+            visitor.leave(reset=True)
+
+
+async def test_comment_that_nobody_reads_is_dropped_with_its_stream(
+    redis_server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "KEEPALIVE_S", 0.03)
+    async with Stage(redis_server.url, prefix=prefix) as stage:
+        visitors = []
+        for place in PLACES:
+            huge = {"kind": "huge_answer", "size_bytes": ANSWER_BYTES}
+            hang = {"kind": "hang_mid_stream", "at_byte": place, "max_s": LONG_S}
+            wish = visit(f"quiet-{place}", TEXT, [rule("a", huge, hang)])
+            visitors.append(await come_without_reading(stage, request_bytes(wish.document)))
+        await asyncio.sleep(0.05)
+
+        assert (await spent(stage))[0].requests == len(PLACES)
+
         for visitor in visitors:
             visitor.leave(reset=True)

@@ -1,28 +1,12 @@
 """One worker end to end: answers, streams, fallback, headers."""
 
 import json
-from typing import Any
 
 import aiohttp
 
 from cluster_gw.simulator.server import RunningSimulator
 from tests.gateway.conftest import Start
-
-
-def chat(text: str = "hello", **fields: Any) -> dict[str, Any]:
-    return {"model": "auto", "messages": [{"role": "user", "content": text}], **fields}
-
-
-def steer(**directive: Any) -> str:
-    return f"say it [[sim {json.dumps(directive)}]]"
-
-
-async def post(
-    http: aiohttp.ClientSession, base_url: str, body: dict[str, Any], **headers: str
-) -> tuple[aiohttp.ClientResponse, bytes]:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with http.post(f"{base_url}/v1/chat/completions", json=body, headers=named) as response:
-        return response, await response.read()
+from tests.gateway.requests import chat, post, steer
 
 
 async def test_a_buffered_answer_reaches_the_client_with_its_route_named(

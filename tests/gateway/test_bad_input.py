@@ -186,8 +186,7 @@ async def test_an_endless_head_is_cut_off_without_its_end(start: Start) -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 64 + b"\r\n\r\n",
         b"HELLO\r\n\r\n",
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n"
-        b"content-length: 2\r\n\r\nxx",
+        b"POST /v1/models HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
     ],
     ids=["tls", "words", "negative length", "two lengths"],
 )

@@ -63,4 +63,15 @@ class Admission:
         return reply
 
     def counters(self, window: WindowKeys = MODEL) -> dict[str, int]:
-        return {name: int(value) for name, value in self.redis.hgetall(window.counters).items()}
+        return {name: int(value) for name, value in texts(self.redis, window.counters).items()}
+
+
+def texts(redis: Redis, key: str) -> dict[str, str]:
+    """A hash as text; the client decodes replies, which its types do not know."""
+    return {str(name): str(value) for name, value in redis.hgetall(key).items()}
+
+
+def scores(redis: Redis, key: str) -> dict[str, int]:
+    """A sorted set as member -> score."""
+    pairs: list[tuple[str, float]] = redis.zrange(key, 0, -1, withscores=True)
+    return {member: int(score) for member, score in pairs}

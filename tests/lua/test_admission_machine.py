@@ -1,10 +1,16 @@
-"""The admission scripts against a plain model, over random histories with crashes and clock steps."""
+"""The admission scripts against a plain model: random histories, crashes, clock steps."""
 
 from typing import Final
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from redis import Redis
 
 from cluster_gw.core.limits.windows import Limits
@@ -12,13 +18,18 @@ from cluster_gw.store.keys import WindowKeys
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import AdmissionModel, Ring
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, scores, texts
 
 ROUTES: Final = ((MODEL, WHOLE), (OTHER, WHOLE), (MODEL,))
 BOUNDS: Final = st.one_of(st.none(), st.integers(0, 6))
 TOKENS: Final = st.one_of(st.none(), st.integers(0, 800))
 LIMITS: Final = st.builds(
-    Limits, rpm=BOUNDS, rpd=st.none() | st.integers(0, 30), tpm=TOKENS, tpd=TOKENS, concurrency=BOUNDS
+    Limits,
+    rpm=BOUNDS,
+    rpd=st.none() | st.integers(0, 30),
+    tpm=TOKENS,
+    tpd=TOKENS,
+    concurrency=BOUNDS,
 )
 LEASES: Final = st.integers(0, 11).map(lambda number: f"lease-{number}")
 STEPS_MS: Final = st.one_of(
@@ -101,13 +112,13 @@ class AdmissionMachine(RuleBasedStateMachine):
             modelled = self.model.windows.get(window.counters)
             if not fields or modelled is None:
                 touched = modelled is not None and modelled.minute.buckets
-                assert not fields and not touched
+                assert not fields
+                assert not touched
                 continue
             assert read_ring(fields, "") == shown(modelled.minute)
             assert read_ring(fields, "h") == shown(modelled.day)
             assert min(fields.values()) >= 0
-            flights = self.redis.zrange(window.flights, 0, -1, withscores=True)
-            assert {lease: int(at) for lease, at in flights} == modelled.flights
+            assert scores(self.redis, window.flights) == modelled.flights
 
     @invariant()
     def every_key_but_none_has_a_ttl(self) -> None:
@@ -116,7 +127,7 @@ class AdmissionMachine(RuleBasedStateMachine):
 
     @invariant()
     def records_equal_the_model(self) -> None:
-        stored = self.redis.hgetall(KEYS.lease_records(SLOT))
+        stored = texts(self.redis, KEYS.lease_records(SLOT))
         stored.pop("_touched", None)
         assert set(stored) == set(self.model.records)
         for lease, record in self.model.records.items():
@@ -125,8 +136,7 @@ class AdmissionMachine(RuleBasedStateMachine):
             else:
                 done = all(place.reclaimed for place in record.places.values())
                 assert stored[lease].startswith("X " if done else "R ")
-        drops = self.redis.zrange(KEYS.lease_expiries(SLOT), 0, -1, withscores=True)
-        assert {lease: int(at) for lease, at in drops} == self.model.drop_at_ms
+        assert scores(self.redis, KEYS.lease_expiries(SLOT)) == self.model.drop_at_ms
 
 
 def read_ring(fields: dict[str, int], prefix: str) -> tuple[int, list[int], dict[int, list[int]]]:
@@ -147,11 +157,13 @@ def shown(ring: Ring) -> tuple[int, list[int], dict[int, list[int]]]:
 
 def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
     AdmissionMachine.server = redis_7
-    machine = AdmissionMachine.TestCase()
-    machine.settings = settings(
-        max_examples=30,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
+
+    run_state_machine_as_test(
+        AdmissionMachine,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
     )
-    machine.runTest()

@@ -6,7 +6,7 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.windows import Gate, Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, texts
 
 FREE = Limits()
 
@@ -17,7 +17,7 @@ def admission(each_server: Redis, scripts: Scripts) -> Admission:
 
 
 def dump(redis: Redis) -> dict[str, Any]:
-    return {key: redis.dump(key) for key in redis.keys()} if redis.keys() else {}
+    return {str(key): redis.dump(key) for key in redis.scan_iter()}
 
 
 def test_admission_tells_what_the_tightest_window_has_left(admission: Admission) -> None:
@@ -164,8 +164,7 @@ def test_lease_of_another_model_frees_the_key_though_its_model_is_never_called(
 
     assert reply[0] == 1
     assert admission.counters(WHOLE)["i"] == 1
-    record = admission.redis.hget(KEYS.lease_records(SLOT), "a")
-    assert record is not None
+    record = texts(admission.redis, KEYS.lease_records(SLOT))["a"]
     assert record.startswith("R ")  # its model window is still to be reclaimed
     assert f"{WHOLE.counters}@" in record
     assert record.endswith("@X")

@@ -6,7 +6,6 @@ from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
 from cluster_gw.units import ComboId, KeyId, RouteId
 
-
 UNLIMITED = Limits()
 
 

@@ -22,7 +22,7 @@ CALLS = [
 ]
 
 
-async def helped(client: Client, text: str, **options: Any) -> tuple[list[Any], Any]:
+async def accumulated(client: Client, text: str, **options: Any) -> tuple[list[Any], Any]:
     """Events and final completion of the SDK's stream helper."""
     options = {"model": "auto", "messages": says(text), **options}
     manager: Any = client.chat.completions.stream(**options)
@@ -89,8 +89,8 @@ async def test_parallel_tool_calls_join_by_index(client: Client) -> None:
     assert received[-1].choices[0].finish_reason == "tool_calls"
 
 
-async def test_stream_helper_puts_parallel_tool_calls_together(client: Client) -> None:
-    events, final = await helped(client, steer(tool_calls=CALLS), tools=[WEATHER])
+async def test_accumulated_stream_puts_parallel_tool_calls_together(client: Client) -> None:
+    events, final = await accumulated(client, steer(tool_calls=CALLS), tools=[WEATHER])
 
     calls = final.choices[0].message.tool_calls
     done = named(events, FunctionToolCallArgumentsDoneEvent)
@@ -103,8 +103,8 @@ async def test_stream_helper_puts_parallel_tool_calls_together(client: Client) -
     assert {event.index for event in done} == {0, 1, 2}
 
 
-async def test_stream_helper_gives_deltas_and_the_final_completion(client: Client) -> None:
-    events, final = await helped(client, "help", stream_options={"include_usage": True})
+async def test_accumulated_stream_gives_deltas_and_the_final_completion(client: Client) -> None:
+    events, final = await accumulated(client, "help", stream_options={"include_usage": True})
 
     text = expected_text("help", tokens=16)
     assert "".join(event.delta for event in named(events, ContentDeltaEvent)) == text

@@ -101,6 +101,13 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     combos: dict[ComboId, Combo]
     default_combo: ComboId
     unknown_model_is_default: bool = False
+    _of_combos: dict[ComboId, Resolved] = {}
+
+    def __post_init__(self) -> None:
+        """Resolve every combo once: requests ask for the same few again and again."""
+        msgspec.structs.force_setattr(
+            self, "_of_combos", {name: self._resolve(c) for name, c in self.combos.items()}
+        )
 
     def resolve(self, model: str) -> Resolved | None:
         """Tell what `model` stands for (order of DESIGN 4.7); None when nothing has that name.
@@ -108,9 +115,9 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         Empty and `auto` mean the default combo; then combo id, route id, `provider:model`.
         """
         name = self.default_combo if model in {"", "auto"} and model not in self.combos else model
-        combo = self.combos.get(ComboId(name))
-        if combo is not None:
-            return self._of_combo(combo)
+        known = self._of_combos.get(ComboId(name))
+        if known is not None:
+            return known
         alias = RouteId(name.replace(":", "/", 1))
         route = self.routes.get(RouteId(name)) or self.routes.get(alias)
         if route is not None:
@@ -123,10 +130,10 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
                 by_name=True,
             )
         if self.unknown_model_is_default:
-            return self._of_combo(self.combos[self.default_combo])
+            return self._of_combos[self.default_combo]
         return None
 
-    def _of_combo(self, combo: Combo) -> Resolved:
+    def _resolve(self, combo: Combo) -> Resolved:
         members = [(self.routes[m.route], m.enabled) for m in combo.members]
         return Resolved(
             combo=combo.id,

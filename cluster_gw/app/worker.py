@@ -1,4 +1,4 @@
-"""The composition root of a worker: the only place that constructs, and the life of the process.
+"""The life of a worker process.
 
 Start: configuration, Redis, upstream pool, sockets. End on SIGTERM: listening stops, open streams
 finish within `drain_s`, settlements are written, exit code 0. SIGHUP reloads the configuration
@@ -9,10 +9,8 @@ import asyncio
 import contextlib
 import gc
 import os
-import secrets as entropy
 import signal
 import socket
-import time
 from collections.abc import Generator, Mapping
 from typing import Final
 
@@ -20,45 +18,25 @@ import msgspec
 import uvicorn
 import uvloop
 
+from cluster_gw.app.engine import Engine
+from cluster_gw.app.serving import build_serving, unkept_promises
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
-from cluster_gw.core.routing.catalog import Catalog
-from cluster_gw.errors import ConfigInvalidError, StoreLostError
-from cluster_gw.pipeline.admit import Admitter
-from cluster_gw.pipeline.clock import Clock
-from cluster_gw.pipeline.failover import Shell
-from cluster_gw.pipeline.record import Recorder
-from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
-from cluster_gw.pipeline.settle import Accounts
-from cluster_gw.pipeline.targets import build_targets
-from cluster_gw.pipeline.waiting import WaitingRoom
-from cluster_gw.providers import provider_for
-from cluster_gw.server.auth import EVERYTHING, Client, Clients
+from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.server.control import ControlPlane
-from cluster_gw.server.ids import new_id
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
-from cluster_gw.server.serving import Current, Serving
-from cluster_gw.settings import ClientSettings, Settings, build_catalog, load, secrets
-from cluster_gw.store.admission import Admissions
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.cursor import Cursors
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.meta import open_schema
-from cluster_gw.store.scripts import load_scripts
+from cluster_gw.server.serving import Current
+from cluster_gw.settings import load
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
-from cluster_gw.units import BYTES_PER_KB, BYTES_PER_MB, ClientId, ComboId, KeyId
-from cluster_gw.upstream.client import UpstreamClient
+from cluster_gw.units import BYTES_PER_KB
 
-REDIS_START_S: Final = 5.0
-SETTLE_WITHIN_S: Final = 5.0
 ORPHAN_DRAIN_S: Final = 1.0
 LOG_FLUSH_S: Final = 0.1
 KEEP_ALIVE_S: Final = 75  # longer than the idle timeout of common load balancers
-NS_PER_MS: Final = 1_000_000
 GC_THRESHOLDS: Final = (10_000, 50, 100)  # p99 at saturation fell from 20 to 5 ms
 
 
@@ -89,95 +67,6 @@ def run_worker(options: WorkerOptions) -> int:
         return runner.run(Worker(options, os.environ).run())
 
 
-class Engine:
-    """The inner parts of a worker: Redis, upstream pool, and the loop that joins them.
-
-    Args:
-        current: the configuration in force.
-        redis_url: where Redis is.
-        prefix: of every key name.
-        worker_id: names this worker in its leases.
-        log: where events go.
-        registry: where numbers go.
-
-    Attributes:
-        redis: the worker's client.
-        deps: what the endpoints work with.
-    """
-
-    def __init__(
-        self,
-        current: Current,
-        *,
-        redis_url: str,
-        prefix: str,
-        worker_id: str,
-        log: Log,
-        registry: Registry,
-    ) -> None:
-        clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
-        self._scripts, self._keys = load_scripts(), Keys(prefix)
-        self.redis = RedisClient(redis_url, prefix=prefix)
-        self._admissions = Admissions(
-            self.redis,
-            self._scripts,
-            self._keys,
-            worker_id=worker_id,
-            clock_ms=wall_ms,
-            monotonic_s=clock.monotonic_s,
-        )
-        self._upstream = UpstreamClient()
-        self._current, self._registry = current, registry
-        accounts = Accounts(self._admissions, registry)
-        self.deps = Deps(
-            current=current,
-            shell=Shell(
-                admitter=Admitter(self._admissions, registry, clock),
-                accounts=accounts,
-                upstream=self._upstream,
-                waiting=WaitingRoom(clock),
-                recorder=Recorder(registry, log, clock),
-                clock=clock,
-            ),
-            cursors=Cursors(self.redis, self._scripts, self._keys),
-            registry=registry,
-            log=log,
-            clock=clock,
-            mint_id=lambda: new_id(wall_ms(), entropy.token_bytes),
-        )
-        registry.on_read(self._read)
-
-    async def start(self) -> None:
-        """Connect. Without Redis nothing is admitted, but probes and listings must answer."""
-        await self._upstream.start()
-        with contextlib.suppress(StoreLostError):
-            await self.redis.start(REDIS_START_S)
-            await open_schema(self.redis, self._scripts, self._keys)
-
-    async def settle(self) -> int:
-        """Write what is still to be settled; how many settlements could not be written."""
-        return await self._admissions.drain(SETTLE_WITHIN_S if self.redis.is_up else 0.0)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self._upstream.close()
-        await self._admissions.close()
-        await self.redis.close()
-
-    def _read(self) -> None:
-        put, redis, settlements = self._registry.put, self.redis, self._admissions.settlements
-        put(catalog.REDIS_CALLS, value=redis.calls)
-        put(catalog.REDIS_FLUSHES, value=redis.flushes)
-        put(catalog.REDIS_LOST, value=redis.lost)
-        put(catalog.REDIS_RECONNECTS, value=redis.reconnects)
-        put(catalog.REDIS_UP, value=int(redis.is_up))
-        put(catalog.IN_FLIGHT, value=self._current.in_flight)
-        put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
-        put(catalog.SETTLEMENTS_LOST, value=settlements.abandoned)
-        put(catalog.SETTLEMENTS_LATE, value=settlements.late)
-        put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
-
-
 class _QuietServer(uvicorn.Server):
     """A server whose process owns the signals."""
 
@@ -204,7 +93,7 @@ class Worker:
         loaded = load(options.config_path, environ)
         self._settings = loaded.settings
         self._log = Log(console=self._settings.telemetry.log == "text")
-        for warning in loaded.warnings:
+        for warning in (*loaded.warnings, *unkept_promises(loaded.settings)):
             self._log.event(events.CONFIG_WARNED, detail=warning)
         self._registry = Registry()
         self._version = options.generation
@@ -221,7 +110,7 @@ class Worker:
             log=self._log,
             registry=self._registry,
         )
-        engine.redis.on_change(self._note_redis)
+        engine.redis.on_change(lambda is_up: self._note_redis(is_up=is_up))
         self._data = self._data_server(engine.deps)
         control = self._control_server(engine)
         runner = Runner(self._log)
@@ -263,7 +152,7 @@ class Worker:
 
     async def _serve_data(self) -> None:
         with socket.socket(fileno=self._options.socket_fd) as listener:
-            listener.setblocking(False)
+            listener.settimeout(0)
             self._current.is_started = True
             self._log.event(
                 events.WORKER_STARTED,
@@ -333,56 +222,11 @@ class Worker:
         self._registry.add(catalog.CONFIG_RELOADS, "applied")
         self._log.event(events.CONFIG_LOADED, config_version=self._version)
 
-    def _note_redis(self, is_up: bool) -> None:  # noqa: FBT001 - shape of the client's callback
+    def _note_redis(self, *, is_up: bool) -> None:
+        if not self._current.is_started or self._current.is_draining:
+            return  # the first connection and the last goodbye are no news
         event = events.REDIS_RETURNED if is_up else events.REDIS_LOST
         self._log.event(event, worker=self._options.worker_id)
-
-
-def build_serving(settings: Settings, version: int) -> Serving:
-    """Build everything of one configuration version that requests see."""
-    routes = build_catalog(settings, version)
-    credentials = secrets(settings)
-
-    def reveal(key: KeyId) -> str | None:
-        secret = credentials.get(key)
-        return secret.reveal() if secret else None
-
-    routing = settings.routing
-    return Serving(
-        runtime=Runtime(
-            catalog=routes,
-            targets=build_targets(routes, reveal, provider_for),
-            policy=RoutingPolicy(
-                peek=routing.peek,
-                attempts=routing.attempts,
-                queue=QueuePolicy(
-                    max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
-                ),
-            ),
-            fallback_detail=settings.telemetry.fallback_detail,
-        ),
-        clients=Clients(
-            [_client(c, routes) for c in settings.clients],
-            is_open=settings.auth.mode == "none",
-        ),
-        max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
-    )
-
-
-def _client(client: ClientSettings, routes: Catalog) -> Client:
-    """A client may ask for its combos and for every route that is a member of one of them."""
-    scope = None
-    if EVERYTHING not in client.combos:
-        named = {ComboId(name) for name in client.combos}
-        combos = [routes.combos[name] for name in named if name in routes.combos]
-        members = {member.route for combo in combos for member in combo.members}
-        scope = frozenset[str](named | members)
-    return Client(
-        id=ClientId(client.id),
-        key_digest=bytes.fromhex(client.key_sha256),
-        scope=scope,
-        detail=client.detail,
-    )
 
 
 def tune_gc() -> None:
@@ -390,8 +234,3 @@ def tune_gc() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-
-
-def wall_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // NS_PER_MS

@@ -1,0 +1,125 @@
+"""The inner parts of a worker, joined: Redis, upstream pool, the loop."""
+
+import contextlib
+import secrets as entropy
+import time
+from typing import Final
+
+from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.admit import Admitter
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.failover import Shell
+from cluster_gw.pipeline.record import Recorder
+from cluster_gw.pipeline.settle import Accounts
+from cluster_gw.pipeline.waiting import WaitingRoom
+from cluster_gw.server.ids import new_id
+from cluster_gw.server.inference import Deps
+from cluster_gw.server.serving import Current
+from cluster_gw.store.admission import Admissions
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.cursor import Cursors
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.meta import open_schema
+from cluster_gw.store.scripts import load_scripts
+from cluster_gw.telemetry import catalog
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+from cluster_gw.upstream.client import UpstreamClient
+
+REDIS_START_S: Final = 5.0
+SETTLE_WITHIN_S: Final = 5.0
+NS_PER_MS: Final = 1_000_000
+
+
+class Engine:
+    """The inner parts of a worker: Redis, upstream pool, and the loop that joins them.
+
+    Args:
+        current: the configuration in force.
+        redis_url: where Redis is.
+        prefix: of every key name.
+        worker_id: names this worker in its leases.
+        log: where events go.
+        registry: where numbers go.
+
+    Attributes:
+        redis: the worker's client.
+        deps: what the endpoints work with.
+    """
+
+    def __init__(
+        self,
+        current: Current,
+        *,
+        redis_url: str,
+        prefix: str,
+        worker_id: str,
+        log: Log,
+        registry: Registry,
+    ) -> None:
+        clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
+        self._scripts, self._keys = load_scripts(), Keys(prefix)
+        self.redis = RedisClient(redis_url, prefix=prefix)
+        self._admissions = Admissions(
+            self.redis,
+            self._scripts,
+            self._keys,
+            worker_id=worker_id,
+            clock_ms=wall_ms,
+            monotonic_s=clock.monotonic_s,
+        )
+        self._upstream = UpstreamClient()
+        self._current, self._registry = current, registry
+        accounts = Accounts(self._admissions, registry)
+        self.deps = Deps(
+            current=current,
+            shell=Shell(
+                admitter=Admitter(self._admissions, registry, clock),
+                accounts=accounts,
+                upstream=self._upstream,
+                waiting=WaitingRoom(clock),
+                recorder=Recorder(registry, log, clock),
+                clock=clock,
+            ),
+            cursors=Cursors(self.redis, self._scripts, self._keys),
+            registry=registry,
+            log=log,
+            clock=clock,
+            mint_id=lambda: new_id(wall_ms(), entropy.token_bytes),
+        )
+        registry.on_read(self._read)
+
+    async def start(self) -> None:
+        """Connect. Without Redis nothing is admitted, but probes and listings must answer."""
+        await self._upstream.start()
+        with contextlib.suppress(StoreLostError):
+            await self.redis.start(REDIS_START_S)
+            await open_schema(self.redis, self._scripts, self._keys)
+
+    async def settle(self) -> int:
+        """Write what is still to be settled; how many settlements could not be written."""
+        return await self._admissions.drain(SETTLE_WITHIN_S if self.redis.is_up else 0.0)
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        await self._upstream.close()
+        await self._admissions.close()
+        await self.redis.close()
+
+    def _read(self) -> None:
+        put, redis, settlements = self._registry.put, self.redis, self._admissions.settlements
+        put(catalog.REDIS_CALLS, value=redis.calls)
+        put(catalog.REDIS_FLUSHES, value=redis.flushes)
+        put(catalog.REDIS_LOST, value=redis.lost)
+        put(catalog.REDIS_RECONNECTS, value=redis.reconnects)
+        put(catalog.REDIS_UP, value=int(redis.is_up))
+        put(catalog.IN_FLIGHT, value=self._current.in_flight)
+        put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
+        put(catalog.SETTLEMENTS_LOST, value=settlements.abandoned)
+        put(catalog.SETTLEMENTS_LATE, value=settlements.late)
+        put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
+
+
+def wall_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // NS_PER_MS

@@ -1,0 +1,68 @@
+"""From checked settings to what requests see: catalogue, targets, clients."""
+
+from cluster_gw.core.routing.catalog import Catalog
+from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
+from cluster_gw.pipeline.targets import build_targets
+from cluster_gw.providers import provider_for
+from cluster_gw.server.auth import EVERYTHING, Client, Clients
+from cluster_gw.server.serving import Serving
+from cluster_gw.settings import ClientSettings, Settings, build_catalog, secrets
+from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
+
+
+def build_serving(settings: Settings, version: int) -> Serving:
+    """Build everything of one configuration version that requests see."""
+    routes = build_catalog(settings, version)
+    credentials = secrets(settings)
+
+    def reveal(key: KeyId) -> str | None:
+        secret = credentials.get(key)
+        return secret.reveal() if secret else None
+
+    routing = settings.routing
+    return Serving(
+        runtime=Runtime(
+            catalog=routes,
+            targets=build_targets(routes, reveal, provider_for),
+            policy=RoutingPolicy(
+                peek=routing.peek,
+                attempts=routing.attempts,
+                queue=QueuePolicy(
+                    max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
+                ),
+            ),
+            fallback_detail=settings.telemetry.fallback_detail,
+        ),
+        clients=Clients(
+            [_client(c, routes) for c in settings.clients],
+            is_open=settings.auth.mode == "none",
+        ),
+        max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
+    )
+
+
+def _client(client: ClientSettings, routes: Catalog) -> Client:
+    """A client may ask for its combos and for every route that is a member of one of them."""
+    scope = None
+    if EVERYTHING not in client.combos:
+        named = {ComboId(name) for name in client.combos}
+        combos = [routes.combos[name] for name in named if name in routes.combos]
+        members = {member.route for combo in combos for member in combo.members}
+        scope = frozenset[str](named | members)
+    return Client(
+        id=ClientId(client.id),
+        key_digest=bytes.fromhex(client.key_sha256),
+        scope=scope,
+        detail=client.detail,
+    )
+
+
+def unkept_promises(settings: Settings) -> list[str]:
+    """Settings this version accepts but cannot do yet; silence would be a lie."""
+    if settings.redis.when_lost == "closed":
+        return []
+    warning = (
+        f"redis.when_lost: {settings.redis.when_lost} is not available yet in this version; "
+        "without Redis requests wait up to 2 s and are then refused with 503"
+    )
+    return [warning]

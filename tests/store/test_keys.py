@@ -1,0 +1,94 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.crc import key_slot
+
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.store.keys import KEY_SHAPES, Keys, encode_part
+
+KEYS = Keys("gw1")
+TEXT = st.text(max_size=12) | st.text(alphabet="._:{}%/~-a_A", max_size=6)
+
+
+@given(one=TEXT, other=TEXT)
+def test_different_texts_never_encode_alike(one: str, other: str) -> None:
+    assert (encode_part(one) == encode_part(other)) == (one == other)
+
+
+@given(text=TEXT)
+def test_encoded_text_cannot_break_out_of_a_name_or_a_lease_record(text: str) -> None:
+    encoded = encode_part(text)
+
+    assert re.fullmatch(r"[A-Za-z0-9._~%-][A-Za-z0-9._~%-]*|", encoded.replace("_", "-"))
+    assert not encoded.startswith("_")
+
+
+@given(one=st.tuples(TEXT, TEXT, TEXT, TEXT), other=st.tuples(TEXT, TEXT, TEXT, TEXT))
+def test_different_targets_never_share_a_window(
+    one: tuple[str, str, str, str], other: tuple[str, str, str, str]
+) -> None:
+    names = [
+        KEYS.model_window(KEYS.slot(provider, account), key, model)
+        for provider, account, key, model in (one, other)
+    ]
+
+    assert (names[0] == names[1]) == (one == other)
+
+
+@given(provider=TEXT, account=TEXT, key=TEXT, model=TEXT)
+def test_all_keys_of_an_account_live_in_one_slot(
+    provider: str, account: str, key: str, model: str
+) -> None:
+    slot = KEYS.slot(provider, account)
+    windows = (
+        KEYS.model_window(slot, key, model),
+        KEYS.key_window(slot, key),
+        KEYS.account_window(slot),
+    )
+    names = [KEYS.lease_expiries(slot), KEYS.lease_records(slot)]
+    names += [name for window in windows for name in (window.counters, window.flights)]
+
+    assert len(set(names)) == len(names)
+    assert len({key_slot(name.encode()) for name in names}) == 1
+
+
+@given(key=TEXT, model=TEXT)
+def test_no_model_can_pose_as_the_window_of_its_key(key: str, model: str) -> None:
+    assert KEYS.model_window("{s}", key, model) != KEYS.key_window("{s}", key)
+    assert KEYS.model_window("{s}", key, model) != KEYS.account_window("{s}")
+
+
+@given(one=TEXT, other=TEXT)
+def test_cursors_are_one_for_each_combo(one: str, other: str) -> None:
+    assert (KEYS.cursor(one) == KEYS.cursor(other)) == (one == other)
+
+
+def test_names_can_be_read_and_typed() -> None:
+    slot = KEYS.slot("groq", "team-a")
+
+    window = KEYS.model_window(slot, "groq-a", "meta-llama/llama-4:free")
+    assert window.counters == "gw1:w:{groq.team-a}:groq-a:meta-llama%2Fllama-4%3Afree"
+    assert window.flights == "gw1:wl:{groq.team-a}:groq-a:meta-llama%2Fllama-4%3Afree"
+    assert KEYS.key_window(slot, "groq-a").counters == "gw1:w:{groq.team-a}:groq-a:_all"
+    assert KEYS.model_window(slot, "k", "llama-3.3").counters.endswith(":llama-3.3")
+    assert KEYS.model_window(slot, "k", "_all").counters.endswith(":%5Fall")
+
+
+def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
+    slot = KEYS.slot("p", "a")
+    names = [
+        *(KEYS.lease_expiries(slot), KEYS.lease_records(slot), KEYS.cursor("c"), KEYS.meta()),
+        *(KEYS.model_window(slot, "k", "m").counters, KEYS.model_window(slot, "k", "m").flights),
+        *(KEYS.key_window(slot, "k").counters, KEYS.account_window(slot).counters),
+    ]
+    kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}
+
+    assert kinds == {shape.pattern.split(":")[0] for shape in KEY_SHAPES}
+
+
+@pytest.mark.parametrize("prefix", ["", "gw:1", "GW", "{gw}", "g w", "_gw", "a" * 17])
+def test_prefix_that_would_break_names_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigInvalidError, match=r"redis\.prefix"):
+        Keys(prefix)

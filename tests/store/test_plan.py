@@ -1,0 +1,65 @@
+from cluster_gw.core.limits.windows import ROLLING, CalendarDay, Limits, calendar_day
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import TargetLimits
+from cluster_gw.store.plan import Days, Plans
+from cluster_gw.units import KeyId
+
+ZONE = "America/Los_Angeles"
+NOW_MS = 1_795_000_000_000
+
+
+def target(key_limits: Limits) -> TargetLimits:
+    return TargetLimits(
+        provider="p",
+        account="a",
+        key=KeyId("k"),
+        model="m",
+        day_reset=ROLLING,
+        model_limits=Limits(rpm=1, tpd=0),
+        key_limits=key_limits,
+    )
+
+
+def test_key_without_limits_needs_no_window_of_its_own(keys: Keys) -> None:
+    plan = Plans(keys).of(target(Limits()))
+
+    assert plan.keys == (*("gw1:lz:{p.a}", "gw1:lh:{p.a}", "gw1:w:{p.a}:k:m", "gw1:wl:{p.a}:k:m"),)
+    assert plan.limits == (1, -1, -1, 0, -1)
+    assert (plan.scope(1), plan.scope(0)) == ("model", "none")
+
+
+def test_key_with_limits_adds_its_window(keys: Keys) -> None:
+    plan = Plans(keys).of(target(Limits(concurrency=4)))
+
+    assert plan.windows == ("gw1:w:{p.a}:k:m", "gw1:w:{p.a}:k:_all")
+    assert plan.keys[4:] == ("gw1:w:{p.a}:k:_all", "gw1:wl:{p.a}:k:_all")
+    assert plan.limits[5:] == (-1, -1, -1, -1, 4)
+    assert plan.scope(2) == "key"
+
+
+def test_equal_targets_share_a_plan(keys: Keys) -> None:
+    plans = Plans(keys)
+
+    assert plans.of(target(Limits())) is plans.of(target(Limits()))
+
+
+def test_day_is_worked_out_once_until_it_ends() -> None:
+    days = Days()
+    today = days.of(NOW_MS, ZONE)
+
+    assert days.of(today.end_ms - 1, ZONE) is today
+    assert days.of(today.end_ms, ZONE) == calendar_day(today.end_ms, ZONE)
+
+
+def test_day_is_worked_out_anew_when_the_clock_stepped_back() -> None:
+    days = Days()
+    today = days.of(NOW_MS, ZONE)
+
+    assert days.of(NOW_MS - 86_400_000, ZONE).id < today.id
+
+
+def test_rolling_day_never_ends() -> None:
+    days = Days()
+
+    assert days.of(NOW_MS, ROLLING) is days.of(NOW_MS + 10**9, ROLLING)
+    assert days.of(NOW_MS, ROLLING) == CalendarDay(id=0, end_ms=0)
