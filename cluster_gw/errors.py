@@ -17,7 +17,7 @@ import msgspec
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The one error object of DESIGN 5.6, before it is rendered in a dialect."""
+    """The one error object, before it is rendered in a dialect."""
 
     status: int
     type: str

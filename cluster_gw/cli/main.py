@@ -1,4 +1,4 @@
-"""The command `cluster-gw`: finds the sub-command, turns faults into exit codes (DESIGN 5.1)."""
+"""The command `cluster-gw`: finds the sub-command, turns faults into exit codes."""
 
 import importlib
 import sys

@@ -17,7 +17,7 @@ from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.pipeline.watchdog import Watchdog
+from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamCall, UpstreamClient
@@ -26,7 +26,7 @@ from cluster_gw.upstream.response import UpstreamResponse
 MAX_ERROR_BYTES: Final = 65_536
 ERROR_BODY_S: Final = 5.0  # an error answer has nothing to compute; a slow one is not waited for
 MAX_ANSWER_BYTES: Final = 64 * 1_048_576
-DISPATCH_WITHIN_S: Final = 1.0  # the guard bucket of the minute ring covers one second (DESIGN 4.5)
+DISPATCH_WITHIN_S: Final = 1.0  # what the guard bucket of the minute ring covers
 
 
 class OpenStream(msgspec.Struct, kw_only=True):
@@ -129,8 +129,8 @@ class Attempt:
     async def _call(self) -> Opened:
         target, request = self._target, self._exchange.request
         timeouts = target.route.timeouts
-        # Connecting has a bound of its own; the wait for headers starts anew when it is sent.
-        self._limit_headers()
+        # Connecting has a bound of its own; the wait for headers starts when the call is sent.
+        self._dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
         call = UpstreamCall(
             url=target.url,
             headers=target.headers,

@@ -1,7 +1,7 @@
 """The targets a request may still try, in order: the rest of its one ranking.
 
 What a failure says about others is applied here: a sick provider goes behind all others and is
-tried only when nothing else is left (DESIGN 4.4), a wrong model or a dead key is struck out.
+tried only when nothing else is left, a wrong model or a dead key is struck out.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What single platforms do differently from the format they claim to speak (`routing-bandit` 9.1).
+"""What single platforms do differently from the format they claim to speak.
 
 A quirk is data: a name that configuration may use, and what it changes in a request.
 """

@@ -1,6 +1,6 @@
 """Settings from the environment: `GW_<SECTION>__<FIELD>` and `MODEL_ROUTING_OVERRIDES`.
 
-A tunable out of range leaves the file's value, or the default, and warns (DESIGN 4.8). A wrong
+A tunable out of range leaves the file's value, or the default, and warns. A wrong
 name, address or mode is a fault like in the file: running with another Redis than the operator
 named would break every limit.
 """
@@ -99,7 +99,7 @@ def _is_tunable(kind: inspect.Type) -> bool:
 def read_weights(
     environ: Mapping[str, str], models: Sequence[ModelSettings], faults: Faults
 ) -> tuple[ModelSettings, ...]:
-    """Give the models with the weights of `MODEL_ROUTING_OVERRIDES` (`routing-bandit` 2.5).
+    """Give the models with the weights of `MODEL_ROUTING_OVERRIDES`.
 
     It is a JSON object of model or route id to a number in 0..2, or to `{"weight": number}`. An
     entry that is neither is dropped, other text is ignored, both with a warning.

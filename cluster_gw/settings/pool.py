@@ -1,4 +1,4 @@
-"""The sections that describe the pool: providers, keys, models, combos and clients (DESIGN 5.2)."""
+"""The sections that describe the pool: providers, keys, models, combos and clients."""
 
 from typing import Annotated, Literal
 

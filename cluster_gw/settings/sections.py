@@ -1,4 +1,4 @@
-"""The sections of the configuration that describe the gateway itself (DESIGN 5.2).
+"""The sections of the configuration that describe the gateway itself.
 
 Ranges stand in the annotations and are read by the checker; `bounds.py` holds those of the value
 types that belong to lower floors.

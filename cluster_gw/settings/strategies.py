@@ -1,7 +1,7 @@
 """Names of strategies and factors by family, and which of them this version can run.
 
 A name that is unknown, or known and not yet runnable, is refused when the configuration is loaded:
-it never falls back to another strategy (DESIGN 4.8).
+it never falls back to another strategy.
 """
 
 from collections.abc import Mapping

@@ -22,7 +22,7 @@ class SnapshotAge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """What `/readyz` says (DESIGN 5.4)."""
+    """What `/readyz` says."""
 
     status: Literal["ready", "degraded", "starting", "draining"] = "starting"
     config_version: int = 0

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller (DESIGN 5.1)."""
+    """What the process tells its caller."""
 
     OK = 0
     FAILED = 1

@@ -1,4 +1,4 @@
-"""The operations port of the group: liveness, readiness, metrics (DESIGN 5.4)."""
+"""The operations port of the group: liveness, readiness, metrics."""
 
 import contextlib
 import socket

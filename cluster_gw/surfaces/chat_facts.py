@@ -43,7 +43,7 @@ def count_images(messages: list[Message]) -> int:
 
 
 def affinity_text(messages: list[Message]) -> str:
-    """System texts before the first user text, and that text (`routing-combos` 4)."""
+    """System texts before the first user text, and that text."""
     texts: list[str] = []
     for message in messages:
         if message.role in SYSTEM_ROLES:
@@ -55,7 +55,7 @@ def affinity_text(messages: list[Message]) -> str:
 
 
 def max_tokens_of(body: ChatBody) -> int | None:
-    """The client's bound of the output; 0 and below mean none (`routing-bandit` 8.2)."""
+    """The client's bound of the output; 0 and below mean none."""
     given = body.max_completion_tokens
     if given is None:
         given = body.max_tokens

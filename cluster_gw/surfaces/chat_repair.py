@@ -1,4 +1,4 @@
-"""Shapes that clients send and upstreams refuse, put right (tolerance list, `routing-bandit` 8.2).
+"""Shapes that clients send and upstreams refuse, put right (the tolerance list).
 
 Every rule looks at decoded facts first, so that an ordinary request is not touched at all.
 """

@@ -1,4 +1,4 @@
-"""How long an upstream asks us to wait (`routing-bandit` 3.5), in every form vendors use.
+"""How long an upstream asks us to wait, in every form vendors use.
 
 A header wins over the body, a field over prose. Only the number is kept, 0 to 24 hours; negative
 and unreadable values count as not stated.

@@ -206,7 +206,7 @@ def placeless() -> Iterator[tuple[dict[str, Any], ...]]:
     """Faults without a place in the body."""
     yield ()
     for code in STATUSES:
-        yield fault("redirect") if code == 307 else fault("status", code=code)  # noqa: PLR2004
+        yield fault("redirect") if code == 307 else fault("status", code=code)
     yield fault("status", code=503, body="<html>down</html>")
     yield fault("hang_before_headers", max_s=LONG_S)
     yield fault("hang_before_headers", max_s=SHORT_S, then="answer")
@@ -294,7 +294,7 @@ def scattered() -> list[Case]:
     cases = []
     for number in range(RANDOM_OFFSETS):
         dish = DISHES[number % len(DISHES)]
-        stream = dice.random() < 0.75  # noqa: PLR2004
+        stream = dice.random() < 0.75
         scene = SCENES[dice.randrange(len(SCENES))]
         reply = compose(dish, (), stream=stream)
         length = sum(len(frame.data) for frame in reply.frames)

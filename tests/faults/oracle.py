@@ -137,7 +137,7 @@ def heard_ending(
     broken_rule = _protocol_fault(heard)
     if broken_rule is not None:
         return broken_rule
-    if heard.status != 200:  # noqa: PLR2004
+    if heard.status != 200:
         return _error_ending(heard, calls, tokens)
     source = heard.headers.get("x-routed-via", "/").partition("/")[0]
     if source not in PROVIDERS:

@@ -11,6 +11,31 @@ SPOILS: Final[tuple[Spoil, ...]] = ("request", "reply", "silence")
 CALL: Final = b"$7\r\nEVALSHA\r\n"
 
 
+class Link:
+    """One carried connection."""
+
+    def __init__(self, outer: asyncio.StreamWriter, inner: asyncio.StreamWriter) -> None:
+        self.outer = outer
+        self.inner = inner
+        self.is_muted = False
+        self.answered = asyncio.Event()
+
+    def close(self) -> None:
+        """End both directions."""
+        self.answered.set()
+        self.outer.close()
+        self.inner.close()
+
+    async def carry_back(self, reader: asyncio.StreamReader) -> None:
+        """Carry replies to the worker; a muted link swallows them."""
+        while data := await reader.read(65536):
+            if self.is_muted:
+                self.answered.set()
+            else:
+                self.outer.write(data)
+        self.outer.close()
+
+
 class RedisGate:
     """A unix socket in front of Redis' own.
 
@@ -29,10 +54,10 @@ class RedisGate:
         self._chosen = 0
         self._spoil: Spoil = "request"
         self._act: Callable[[], None] | None = None
-        self._links: set[asyncio.Task[None]] = set()
+        self._links: set[Link] = set()
 
     async def __aenter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="gwg", dir="/tmp")  # noqa: S108
+        self._folder = tempfile.TemporaryDirectory(prefix="gwg", dir="/tmp")
         path = Path(self._folder.name) / "s"
         self._server = await asyncio.start_unix_server(self._accept, path)
         self.url = f"unix://{path}"
@@ -40,9 +65,10 @@ class RedisGate:
 
     async def __aexit__(self, *_exc: object) -> None:
         self._server.close()
-        for link in list(self._links):
-            link.cancel()
-        await asyncio.gather(*self._links, return_exceptions=True)
+        for link in self._links:
+            link.close()
+        while self._links:  # noqa: ASYNC110 - the links tell nobody when they are gone
+            await asyncio.sleep(0.001)
         await self._server.wait_closed()
         self._folder.cleanup()
 
@@ -64,11 +90,9 @@ class RedisGate:
         self._act = act
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._links.add(task)
         inner_reader, inner_writer = await asyncio.open_unix_connection(self._target)
         link = Link(writer, inner_writer)
+        self._links.add(link)
         back = asyncio.create_task(link.carry_back(inner_reader))
         try:
             while data := await reader.read(65536):
@@ -77,13 +101,11 @@ class RedisGate:
         except ConnectionError:
             return
         finally:
-            self._links.discard(task)
-            back.cancel()
+            link.close()
             await asyncio.gather(back, return_exceptions=True)
-            for each in (writer, inner_writer):
-                each.close()
+            self._links.discard(link)
 
-    async def _pass_on(self, data: bytes, link: "Link") -> bool:
+    async def _pass_on(self, data: bytes, link: Link) -> bool:
         """Carry one write of the worker on; false when the link is to end."""
         before = self.calls
         self.calls += data.count(CALL)
@@ -104,22 +126,3 @@ class RedisGate:
             return True
         await link.answered.wait()
         return False
-
-
-class Link:
-    """One carried connection."""
-
-    def __init__(self, outer: asyncio.StreamWriter, inner: asyncio.StreamWriter) -> None:
-        self.outer = outer
-        self.inner = inner
-        self.is_muted = False
-        self.answered = asyncio.Event()
-
-    async def carry_back(self, reader: asyncio.StreamReader) -> None:
-        """Carry replies to the worker; a muted link swallows them."""
-        while data := await reader.read(65536):
-            if self.is_muted:
-                self.answered.set()
-            else:
-                self.outer.write(data)
-        self.outer.close()

@@ -11,12 +11,13 @@ import redis
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
+from tests.faults.reference import MAX_BLANK
 
 SLOTS: Final = 24
 PROVIDERS: Final = ("a", "b")
 SECRETS: Final = {"a": "secret-of-a", "b": "secret-of-b"}
 TIMEOUTS: Final = {"connect_s": 0.1, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
-PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300, "max_blank": 8}
+PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300}
 ANSWERED_WITHIN_S: Final = 3.0
 CANCELLED_WITHIN_S: Final = 0.25
 LAG_S: Final = 0.04
@@ -58,7 +59,7 @@ class LoopWatch:
             self.worst_s = max(self.worst_s, time.monotonic() - due_s)
 
 
-def configuration(urls: Mapping[str, str], timeouts: Mapping[str, float]) -> dict[str, Any]:
+def configuration(urls: Mapping[str, str], scale: int) -> dict[str, Any]:
     """A catalogue with a model and three combos for each slot, so that no two cases share a window.
 
     `only`: provider a alone; `both`: a, then b.
@@ -66,9 +67,10 @@ def configuration(urls: Mapping[str, str], timeouts: Mapping[str, float]) -> dic
     slots = [f"m{slot:02}" for slot in range(SLOTS)]
     response = {"reject_empty": True, "require_terminal": True, "apply_to": "both"}
     combo = {"family": "classic", "strategy": "priority", "response": response}
+    timeouts = {name: bound * scale for name, bound in TIMEOUTS.items()}
     return {
         "providers": {
-            name: {"dialect": "openai", "base_url": url, "timeouts": dict(timeouts)}
+            name: {"dialect": "openai", "base_url": url, "timeouts": timeouts}
             for name, url in urls.items()
         },
         "keys": [
@@ -80,7 +82,13 @@ def configuration(urls: Mapping[str, str], timeouts: Mapping[str, float]) -> dic
             *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in slots),
         ],
         "default_combo": "only-m00",
-        "routing": {"peek": PEEK, "attempts": {"time_budget_ms": 1500}},
+        "routing": {
+            "peek": {
+                **{name: bound * scale for name, bound in PEEK.items()},
+                "max_blank": MAX_BLANK,
+            },
+            "attempts": {"time_budget_ms": 1500 * scale},
+        },
     }
 
 
@@ -92,6 +100,7 @@ class Stage:
         prefix: keeps this stage's keys apart.
         books_url: the same server, reached directly.
         urls: of providers that are not to be the simulated ones.
+        scale: multiplies every budget, for tests whose subject is another one.
     """
 
     def __init__(
@@ -101,23 +110,24 @@ class Stage:
         prefix: str,
         books_url: str | None = None,
         urls: Mapping[str, str] | None = None,
-        timeouts: Mapping[str, float] = TIMEOUTS,
+        scale: int = 1,
     ) -> None:
         self._redis_url = redis_url
         self._books = redis.Redis.from_url(books_url or redis_url, decode_responses=True)
         self.prefix = prefix
         self._urls = urls or {}
-        self._timeouts = timeouts
+        self._scale = scale
         self.providers: dict[str, RunningSimulator] = {}
         self._read_bytes = 0
 
     async def __aenter__(self) -> Self:
         for seed, name in enumerate(PROVIDERS, 1):
             keys = {SECRETS[name]: KeyLimits(label=f"{name}1")}
-            config = SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
-            self.providers[name] = await serve_simulator(config)
+            self.providers[name] = await serve_simulator(
+                SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
+            )
         urls = {name: provider.base_url for name, provider in self.providers.items()}
-        config = configuration({**urls, **self._urls}, self._timeouts)
+        config = configuration({**urls, **self._urls}, self._scale)
         self.gateway = Gateway(config, self._redis_url, prefix=self.prefix)
         await self.gateway.__aenter__()
         self.watch = LoopWatch()

@@ -73,15 +73,15 @@ async def test_deadline_in_mid_stream_is_told_in_band(
 
 
 @STREAMS
-@pytest.mark.parametrize("timeout", ["40ms", "10s"])
+@pytest.mark.parametrize("patience", ["40ms", "10s"])
 async def test_connection_that_is_never_made_costs_nothing(
-    redis_server: RedisServer, prefix: str, deaf_url: str, timeout: str, stream: bool
+    redis_server: RedisServer, prefix: str, deaf_url: str, patience: str, stream: bool
 ) -> None:
     wish = visit("deaf", TEXT, stream=stream)
     async with Stage(redis_server.url, prefix=prefix, urls={"a": deaf_url}) as stage:
-        heard = await ask_for(stage, wish, x_gw_timeout=timeout)
+        heard = await ask_for(stage, wish, x_gw_timeout=patience)
 
-        assert heard.status == (504 if timeout == "40ms" else 502)
+        assert heard.status == (504 if patience == "40ms" else 502)
         assert heard.elapsed_s < 0.4
         assert await spent(stage) == [NOTHING, NOTHING]
 

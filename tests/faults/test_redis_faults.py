@@ -19,6 +19,7 @@ BROKEN: dict[str, Any] = {"kind": "status", "code": 500}
 WITHIN_S = 4.0  # the worker waits up to 2 s for Redis
 MAX_CALLS = 6  # reserve and settle of two attempts, and room for repeats
 FROZEN_S = 0.3
+PATIENT = 10  # the providers are well: their budgets are not the subject
 PATHS = ("stream", "buffered", "fallback", "failure")
 LOSSES = [
     pytest.param(
@@ -67,7 +68,7 @@ async def test_lost_call_to_redis_changes_neither_books_nor_truth(
 ) -> None:
     wish = wish_for(path)
     async with RedisGate(redis_server.path) as gate:
-        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url)
+        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url, scale=PATIENT)
         async with stage:
             heard = []
             for chosen in range(1, MAX_CALLS + 1):
@@ -92,7 +93,7 @@ async def test_frozen_redis_delays_and_breaks_nothing(
         threading.Timer(FROZEN_S, redis_server.thaw).start()
 
     async with RedisGate(redis_server.path) as gate:
-        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url)
+        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url, scale=PATIENT)
         async with stage:
             heard = []
             for chosen in range(1, MAX_CALLS - 1):
@@ -110,7 +111,7 @@ async def test_many_requests_over_one_lost_connection_are_each_settled_once(
 ) -> None:
     wish = wish_for("stream")
     async with RedisGate(redis_server.path) as gate:
-        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url)
+        stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url, scale=PATIENT)
         async with stage:
             gate.arm(20, spoil)
             request = request_bytes(wish.document)
@@ -127,7 +128,7 @@ async def test_killed_connections_of_all_clients_are_opened_again(
     redis_server: RedisServer, prefix: str
 ) -> None:
     wish = wish_for("fallback")
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         heard = []
         for _ in range(10):
             asking = asyncio.create_task(ask(stage.port, request_bytes(wish.document), WITHIN_S))

@@ -1,12 +1,12 @@
-"""Every fault at every place: no character lost, doubled or moved, a true status, one settlement."""
+"""Every fault at every place: every character once and in order, a true status, exact books."""
 
 import pytest
 
+from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import SCENES, Case, Scene, scattered, sweep
 from tests.faults.reference import DISHES, Dish
 from tests.faults.runs import run_cases
 from tests.faults.stage import Stage
-from tests.fakes.redis_server import RedisServer
 
 SAMPLE = 7  # coprime to the number of faults at one place, so that all kinds come up
 STREAMS = pytest.mark.parametrize("stream", [True, False], ids=["stream", "buffered"])

@@ -63,7 +63,7 @@ def rule(provider: str, *faults: dict[str, Any]) -> dict[str, Any]:
 async def until_called(stage: Stage, case_id: str, provider: str = "a") -> None:
     """Wait until the provider has the call."""
     async with asyncio.timeout(1.0):
-        while not stage.story(provider, case_id)["calls"]:
+        while not stage.story(provider, case_id)["calls"]:  # noqa: ASYNC110 - across a socket
             await asyncio.sleep(TICK_S / 5)
 
 

@@ -73,5 +73,5 @@ def texts(redis: Redis, key: str) -> dict[str, str]:
 
 def scores(redis: Redis, key: str) -> dict[str, int]:
     """A sorted set as member -> score."""
-    pairs: list[tuple[str, float]] = redis.zrange(key, 0, -1, withscores=True)
+    pairs: Any = redis.zrange(key, 0, -1, withscores=True)
     return {member: int(score) for member, score in pairs}

@@ -1,4 +1,4 @@
-"""How much a request will probably take, before anyone knows (`routing-bandit` 1.5)."""
+"""How much a request will probably take, before anyone knows."""
 
 from typing import Final
 

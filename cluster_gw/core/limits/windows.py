@@ -1,7 +1,7 @@
 """Which windows a target is held to, and the calendar arithmetic Redis scripts cannot do.
 
 Minute windows are a ring of 60 one-second buckets plus one guard bucket; day windows are a ring of
-24 one-hour buckets plus one, or a calendar day in a zone (DESIGN 4.6). The rings live in
+24 one-hour buckets plus one, or a calendar day in a zone. The rings live in
 `lua/lib/ring.lua`; this module names limits and computes day ids and absolute day ends.
 """
 

@@ -1,4 +1,4 @@
-"""What an attempt is charged when its estimate is replaced by fact (DESIGN 4.5, decision 0014).
+"""What an attempt is charged when its estimate is replaced by fact (decision 0014).
 
 A request counts unless nothing was sent. An upstream that answered with an error status did no
 work, so its tokens return. A call that was cut off without a verdict keeps what the upstream must

@@ -1,4 +1,4 @@
-"""What the client is told when nobody answered (DESIGN 4.12, `routing-bandit` 5.8).
+"""What the client is told when nobody answered.
 
 Statuses are read off this request's own attempts and skips, never off the state of others: the
 stated wait is the shortest among its own candidates.

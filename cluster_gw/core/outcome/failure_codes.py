@@ -54,7 +54,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     fatal: bool = False
 
 
-# 429, 401, 402, 403 and quota errors cool the target and leave the breaker alone (DESIGN 4.4).
+# 429, 401, 402, 403 and quota errors cool the target and leave the breaker alone.
 MEANINGS: Final[Mapping[FailureCode, Meaning]] = MappingProxyType(
     {
         FailureCode.AUTH: Meaning(failure_class=FailureClass.AUTH, skip=SkipScope.KEY),

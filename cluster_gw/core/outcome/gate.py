@@ -1,4 +1,4 @@
-"""Whether a finished answer may be given to the client (`routing-combos` 6)."""
+"""Whether a finished answer may be given to the client."""
 
 from enum import StrEnum
 from typing import Final

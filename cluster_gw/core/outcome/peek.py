@@ -1,4 +1,4 @@
-"""Looks at the start of a stream before the client sees any of it (`routing-combos` 7).
+"""Looks at the start of a stream before the client sees any of it.
 
 While a stream is held, another candidate can still be tried and a true status can still be sent;
 after `Commit` neither is possible. The machine has no clock: every call says what time it is.

@@ -1,4 +1,4 @@
-"""Whether one more attempt may be started (`routing-bandit` 5.1, DESIGN 4.12)."""
+"""Whether one more attempt may be started."""
 
 from enum import StrEnum
 from typing import Final

@@ -1,4 +1,4 @@
-r"""The table from facts to failure codes; first match wins (`routing-bandit` 5.3 to 5.7).
+r"""The table from facts to failure codes; first match wins.
 
 Structured facts come first. Text decides by itself only where the vendor gave no status, and then
 by whole words, so that a token count of 404 is not "model not found"; with a status it only

@@ -1,6 +1,6 @@
 """What happened to one request, attempt by attempt, and how clients get to see it.
 
-One record is the source of headers, bodies and logs (`routing-bandit` 5.9, `routing-combos` 8.4);
+One record is the source of headers, bodies and logs;
 nobody recomputes. Keys appear by their ordinal in the request, never by id.
 """
 

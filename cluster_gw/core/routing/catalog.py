@@ -110,7 +110,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def resolve(self, model: str) -> Resolved | None:
-        """Tell what `model` stands for (order of DESIGN 4.7); None when nothing has that name.
+        """Tell what `model` stands for; None when nothing has that name.
 
         Empty and `auto` mean the default combo; then combo id, route id, `provider:model`.
         """
