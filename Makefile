@@ -101,7 +101,7 @@ $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 
 tools: ## look for redis-server, node and npm; as root on Debian, install what is missing
 	@set -e; missing=; \
-	for pair in redis-server:redis-server node:nodejs npm:npm; do \
+	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \

@@ -80,10 +80,22 @@ async def measure(client: RedisClient, label: str, chosen: list[TargetLimits]) -
     await admissions.close()
 
 
+async def measure_nothing(client: RedisClient) -> None:
+    """The floor: a script that does nothing with as many keys and arguments as one window takes."""
+    sha = await client.call("SCRIPT", "LOAD", "#!lua\nreturn {1, 'ok', 1, 1}")
+    await client.call("CONFIG", "RESETSTAT")
+    names, arguments = [f"gw1:lz:{{p.a}}:{n}" for n in range(4)], ["1000000"] * 13
+    for _ in range(CALLS // ACCOUNTS):
+        calls = (client.call("EVALSHA", sha, 4, *names, *arguments) for _ in range(ACCOUNTS))
+        await asyncio.gather(*calls)
+    print(f"{'a script that does nothing':34} {await usec_per_call(client):13.1f} us")
+
+
 async def main(binary: str) -> None:
     with RedisServer(binary) as server:
         client = RedisClient(server.url, prefix="gw1")
         await client.start(10.0)
+        await measure_nothing(client)
         none = Limits()
         for day in ("rolling", "UTC"):
             await measure(

@@ -70,6 +70,10 @@ def run_worker(options: WorkerOptions) -> int:
 class _QuietServer(uvicorn.Server):
     """A server whose process owns the signals."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.servers: list[asyncio.base_events.Server] = []  # uvicorn sets it when it has started
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Leave the signals to the worker."""
@@ -114,10 +118,11 @@ class Worker:
         self._data = self._data_server(engine.deps)
         control = self._control_server(engine)
         runner = Runner(self._log)
+        # Before anything that may take long: a worker without its parent must not hold the port.
+        self._start_jobs(runner, loop)
         control_task = asyncio.create_task(control.serve())
         try:
             await engine.start()
-            self._start_jobs(runner, loop)
             await self._serve_data()
         finally:
             unsettled = await engine.settle()

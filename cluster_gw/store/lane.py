@@ -172,8 +172,6 @@ class Lane:
                 if self._lazy_timer is not None:
                     self._lazy_timer.cancel()
                     self._lazy_timer = None
-                if not self._buffer:
-                    continue
                 data = b"".join(self._buffer)
                 self._buffer.clear()
                 if not self._connection.is_connected:

@@ -1,13 +1,16 @@
 """The numbers of all workers become one: readiness, and metrics that never run backwards."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
+
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.registry import Collector
 
 from cluster_gw.supervisor.control import Readiness, SnapshotAge
 from cluster_gw.telemetry.registry import Family, Sample, Snapshot
 
 GAUGE: Final = "gauge"
-EXACT: Final = 2**53  # whole numbers below it are written without an exponent
+COUNTER: Final = "counter"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = tuple[tuple[str, str], ...]
@@ -107,25 +110,25 @@ def _add(families: Iterable[Family]) -> list[Family]:
     ]
 
 
-def render(families: Iterable[Family]) -> str:
+class _Page(Collector):
+    """Hands families to the exposition library as they are."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        """Give each family under the name the library expects, counters without their suffix."""
+        for family in self._families:
+            is_counter = family.type == COUNTER
+            name = family.name.removesuffix("_total") if is_counter else family.name
+            metric = Metric(name, family.help, family.type)
+            for sample in family.samples:
+                metric.add_sample(family.name + sample.suffix, sample.labels, sample.value)
+            yield metric
+
+
+def render(families: Iterable[Family]) -> bytes:
     """Write families in the Prometheus text format, version 0.0.4."""
-    lines: list[str] = []
-    for family in families:
-        lines.append(f"# HELP {family.name} {_escaped(family.help)}")
-        lines.append(f"# TYPE {family.name} {family.type}")
-        for sample in family.samples:
-            labels = ",".join(
-                f'{name}="{_escaped(value, quoted=True)}"' for name, value in sample.labels.items()
-            )
-            inside = f"{{{labels}}}" if labels else ""
-            lines.append(f"{family.name}{sample.suffix}{inside} {_number(sample.value)}")
-    return "\n".join([*lines, ""])
-
-
-def _escaped(text: str, *, quoted: bool = False) -> str:
-    plain = text.replace("\\", "\\\\").replace("\n", "\\n")
-    return plain.replace('"', '\\"') if quoted else plain
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Page(families))
+    return generate_latest(registry)

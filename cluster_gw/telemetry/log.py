@@ -29,7 +29,7 @@ class Log:
         self._lines: list[bytes] = []
         self._logger = structlog.wrap_logger(
             structlog.BytesLogger(self._stream),  # type: ignore[arg-type]
-            processors=_processors(console=console),
+            processors=_processors(console=console, colors=self._stream.isatty()),
         )
 
     def event(self, event: Event, **fields: Any) -> None:
@@ -60,13 +60,13 @@ class Log:
         self._stream.flush()
 
 
-def _processors(*, console: bool) -> list[structlog.typing.Processor]:
+def _processors(*, console: bool, colors: bool) -> list[structlog.typing.Processor]:
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if console:
-        render = structlog.dev.ConsoleRenderer()
+        render = structlog.dev.ConsoleRenderer(colors=colors)
         return [*shared, lambda logger, name, event: render(logger, name, event).encode()]
     return [*shared, structlog.processors.JSONRenderer(serializer=msgspec_dumps)]
 

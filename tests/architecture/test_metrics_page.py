@@ -22,7 +22,7 @@ def page_of(metric: Metric) -> str:
         registry.observe(metric, *labels, value=0.25)
     else:
         registry.put(metric, *labels, value=3)
-    return render(registry.snapshot().families)
+    return render(registry.snapshot().families).decode()
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)

@@ -152,9 +152,9 @@ def body_of(dish: Dish, faults: Sequence[dict[str, Any]]) -> Upstream:
     reply = compose(dish, parsed(faults), stream=False)
     if not reply.is_answer and reply.status != 200:
         return Upstream(is_free=True, told=STATUSES[reply.status])
-    if "in_band_error" in kinds or kinds.get("wrong_content_type", {}).get("body", "") is not None:
-        if "in_band_error" in kinds or "wrong_content_type" in kinds:
-            return Upstream(is_free=True)
+    page = kinds.get("wrong_content_type")
+    if "in_band_error" in kinds or (page is not None and page.get("body", "") is not None):
+        return Upstream(is_free=True)
     if _is_mute(kinds):
         return Upstream(has_head=False)
     data = b"".join(frame.data for frame in reply.frames)

@@ -6,7 +6,7 @@ ended, how often each provider was called, and what each window holds.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -24,6 +24,8 @@ from tests.faults.reference import (
 
 PROVIDERS: Final = ("a", "b")
 ENDED, BROKEN = "ended", "broken"
+GOOD: Final = 200
+WAITS: Final = frozenset({429, 503})
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,102 +125,91 @@ def body_steps(upstream: Upstream, prompt: int, reserved: int) -> Iterator[Step]
         yield Step(how="" if upstream.is_rejected else ENDED, frames=0, tokens=tokens)
 
 
-class Complaint(msgspec.Struct, frozen=True):
-    """What is wrong with a case."""
-
-    case: str
-    what: str
+class WrongError(Exception):
+    """What came back breaks a rule that holds for every case; the text says which."""
 
 
 def heard_ending(
     case: Case, heard: Heard, calls: tuple[int, ...], tokens: tuple[int, ...]
-) -> Ending | str:
-    """What the client heard as an ending, or why it is none at all."""
-    broken_rule = _protocol_fault(heard)
-    if broken_rule is not None:
-        return broken_rule
-    if heard.status != 200:
-        return _error_ending(heard, calls, tokens)
-    source = heard.headers.get("x-routed-via", "/").partition("/")[0]
-    if source not in PROVIDERS:
-        return f"an answer of nobody: {source}"
-    if int(heard.headers.get("x-fallback-attempts", "0")) != PROVIDERS.index(source):
-        return f"fallback attempts are {heard.headers.get('x-fallback-attempts')}"
-    upstream = case.upstreams[PROVIDERS.index(source)]
-    if not case.stream:
-        if message_shape(heard.body) != upstream.body:
-            return "the buffered answer is not the provider's"
-        return Ending(source=source, frames=0, how=ENDED, calls=calls, tokens=tokens)
-    return _stream_ending(case, heard, source, upstream, (calls, tokens))
+) -> Ending:
+    """What the client heard, as an ending.
+
+    Raises:
+        WrongError: it is none at all.
+    """
+    _check_protocol(heard)
+    if heard.status != GOOD:
+        source, frames, how = "", 0, _error_of(heard, sum(calls))
+    else:
+        source = heard.headers.get("x-routed-via", "/").partition("/")[0]
+        _check_source(heard, source)
+        upstream = case.upstreams[PROVIDERS.index(source)]
+        if case.stream:
+            frames, how = _stream_end(case, heard, upstream, sum(calls))
+            _check_frames_are_of(heard, source)
+        else:
+            frames, how = 0, ENDED
+            if message_shape(heard.body) != upstream.body:
+                raise WrongError("the buffered answer is not the provider's")
+    return Ending(source=source, frames=frames, how=how, calls=calls, tokens=tokens)
 
 
-def _protocol_fault(heard: Heard) -> str | None:
+def _check_protocol(heard: Heard) -> None:
     if heard.is_hung:
-        return f"no end within {heard.elapsed_s:.2f} s"
+        raise WrongError(f"no end within {heard.elapsed_s:.2f} s")
     if not heard.status:
-        return f"no status line: {heard.extra[:80]!r}"
+        raise WrongError(f"no status line: {heard.extra[:80]!r}")
     if heard.extra:
-        return f"bytes after the end: {heard.extra[:80]!r}"
+        raise WrongError(f"bytes after the end: {heard.extra[:80]!r}")
     if not heard.is_whole:
-        return "the body does not end by its own framing"
-    return None
+        raise WrongError("the body does not end by its own framing")
 
 
-def _error_ending(heard: Heard, calls: tuple[int, ...], tokens: tuple[int, ...]) -> Ending | str:
+def _check_source(heard: Heard, source: str) -> None:
+    if source not in PROVIDERS:
+        raise WrongError(f"an answer of nobody: {source}")
+    told = int(heard.headers.get("x-fallback-attempts", "0"))
+    if told != PROVIDERS.index(source):
+        raise WrongError(f"{told} failed attempts told under an answer of {source}")
+
+
+def _error_of(heard: Heard, calls: int) -> str:
+    """Status and code of an error answer."""
     try:
         error = msgspec.json.decode(heard.body)["error"]
     except (msgspec.DecodeError, KeyError, TypeError):
-        return f"status {heard.status} without an error object"
-    if len(error["attempts"]) != sum(calls):
-        return f"{len(error['attempts'])} attempts told, {sum(calls)} made"
-    if heard.status in {429, 503} and int(heard.headers.get("retry-after", "0")) < 1:
-        return f"status {heard.status} without retry-after"
-    how = f"{heard.status} {error['code']}"
-    return Ending(source="", frames=0, how=how, calls=calls, tokens=tokens)
+        raise WrongError(f"status {heard.status} without an error object") from None
+    if len(error["attempts"]) != calls:
+        raise WrongError(f"{len(error['attempts'])} attempts told, {calls} made")
+    if heard.status in WAITS and int(heard.headers.get("retry-after", "0")) < 1:
+        raise WrongError(f"status {heard.status} without retry-after")
+    return f"{heard.status} {error['code']}"
 
 
-def _stream_ending(
-    case: Case,
-    heard: Heard,
-    source: str,
-    upstream: Upstream,
-    books: tuple[tuple[int, ...], tuple[int, ...]],
-) -> Ending | str:
+def _stream_end(case: Case, heard: Heard, upstream: Upstream, calls: int) -> tuple[int, str]:
+    """How many frames a stream holds, all of them the provider's in order, and how it ends."""
     payloads = payloads_of(heard.body)
-    if payloads is None:
-        return "the stream is no clean sequence of events"
     if not payloads:
-        return "an empty stream under status 200"
+        raise WrongError("the stream is no clean sequence of events")
     *payloads, last = payloads
     end = read_frame(last)
     if not (end.is_done or end.is_in_band):
-        return f"the stream ends with neither marker nor error: {last[:80]!r}"
+        raise WrongError(f"the stream ends with neither marker nor error: {last[:80]!r}")
     if end.is_in_band:
         error = msgspec.json.decode(last)["error"]
-        if error["code"] != "stream_interrupted" or len(error["attempts"]) != sum(books[0]):
-            return f"in-band error {error['code']} with {len(error['attempts'])} attempts"
-    mixed = _not_of(payloads, source)
-    if mixed is not None:
-        return mixed
-    got = [visible_shape(read_frame(p), wants_usage=True) for p in payloads]
+        if error["code"] != "stream_interrupted" or len(error["attempts"]) != calls:
+            raise WrongError(f"in-band error {error['code']}, {len(error['attempts'])} attempts")
+    got = [visible_shape(read_frame(payload), wants_usage=True) for payload in payloads]
     shapes = (visible_shape(f, wants_usage=case.wants_usage) for f in upstream.frames)
     wanted = [shape for shape in shapes if shape is not None]
     if got != wanted[: len(got)]:
-        return "the frames are not a prefix of what the provider said"
-    how = ENDED if end.is_done else BROKEN
-    calls, tokens = books
-    return Ending(source=source, frames=len(got), how=how, calls=calls, tokens=tokens)
+        raise WrongError("the frames are not a prefix of what the provider said")
+    return len(got), ENDED if end.is_done else BROKEN
 
 
-def _not_of(payloads: list[bytes], source: str) -> str | None:
-    """Whether every frame is of the one provider that is named."""
+def _check_frames_are_of(heard: Heard, source: str) -> None:
+    """Every frame but the last one carries the mark of the provider that is named."""
     mark = f"fp_{PROVIDERS.index(source) + 1:010x}"
-    for payload in payloads:
-        document: dict[str, Any] | None = None
-        try:
-            document = msgspec.json.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return f"a frame is no JSON: {payload[:80]!r}"
-        if not isinstance(document, dict) or document.get("system_fingerprint") != mark:
-            return f"a frame of another provider: {payload[:80]!r}"
-    return None
+    for payload in (payloads_of(heard.body) or [])[:-1]:
+        if msgspec.json.decode(payload).get("system_fingerprint") != mark:
+            raise WrongError(f"a frame of another provider: {payload[:80]!r}")

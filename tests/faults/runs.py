@@ -8,7 +8,7 @@ import msgspec
 
 from tests.faults.cases import Case
 from tests.faults.client import Heard, ask, request_bytes
-from tests.faults.oracle import PROVIDERS, allowed, heard_ending
+from tests.faults.oracle import PROVIDERS, WrongError, allowed, heard_ending
 from tests.faults.reference import MAX_TOKENS, USAGE
 from tests.faults.stage import ANSWERED_WITHIN_S, LAG_S, SLOTS, Account, Stage
 
@@ -114,9 +114,10 @@ def _judge(stage: Stage, run: Run, heard: Heard) -> str | None:
         return f"{requests} requests counted, {calls} calls seen by the providers"
     if any(book.in_flight for book in books):
         return "a lease is still in flight"
-    ending = heard_ending(run.case, heard, calls, tuple(book.tokens for book in books))
-    if isinstance(ending, str):
-        return ending
+    try:
+        ending = heard_ending(run.case, heard, calls, tuple(book.tokens for book in books))
+    except WrongError as wrong:
+        return str(wrong)
     right = allowed(run.case, len(run.prompt))
     return None if ending in right else f"{ending} is none of {sorted(map(str, right))}"
 

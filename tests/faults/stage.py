@@ -13,7 +13,7 @@ from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
 from tests.faults.reference import MAX_BLANK
 
-SLOTS: Final = 24
+SLOTS: Final = 24  # cases side by side in a sweep
 PROVIDERS: Final = ("a", "b")
 SECRETS: Final = {"a": "secret-of-a", "b": "secret-of-b"}
 TIMEOUTS: Final = {"connect_s": 0.1, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
@@ -59,12 +59,12 @@ class LoopWatch:
             self.worst_s = max(self.worst_s, time.monotonic() - due_s)
 
 
-def configuration(urls: Mapping[str, str], scale: int) -> dict[str, Any]:
+def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, Any]:
     """A catalogue with a model and three combos for each slot, so that no two cases share a window.
 
     `only`: provider a alone; `both`: a, then b.
     """
-    slots = [f"m{slot:02}" for slot in range(SLOTS)]
+    models = [f"m{slot:02}" for slot in range(slots)]
     response = {"reject_empty": True, "require_terminal": True, "apply_to": "both"}
     combo = {"family": "classic", "strategy": "priority", "response": response}
     timeouts = {name: bound * scale for name, bound in TIMEOUTS.items()}
@@ -76,10 +76,10 @@ def configuration(urls: Mapping[str, str], scale: int) -> dict[str, Any]:
         "keys": [
             {"id": f"{name}1", "provider": name, "secret": SECRETS[name]} for name in PROVIDERS
         ],
-        "models": [{"provider": name, "model": model} for name in PROVIDERS for model in slots],
+        "models": [{"provider": name, "model": model} for name in PROVIDERS for model in models],
         "combos": [
-            *({"id": f"only-{m}", "members": [f"a/{m}"], **combo} for m in slots),
-            *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in slots),
+            *({"id": f"only-{m}", "members": [f"a/{m}"], **combo} for m in models),
+            *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in models),
         ],
         "default_combo": "only-m00",
         "routing": {
@@ -101,6 +101,7 @@ class Stage:
         books_url: the same server, reached directly.
         urls: of providers that are not to be the simulated ones.
         scale: multiplies every budget, for tests whose subject is another one.
+        slots: how many cases may run side by side.
     """
 
     def __init__(
@@ -111,12 +112,14 @@ class Stage:
         books_url: str | None = None,
         urls: Mapping[str, str] | None = None,
         scale: int = 1,
+        slots: int = 1,
     ) -> None:
         self._redis_url = redis_url
         self._books = redis.Redis.from_url(books_url or redis_url, decode_responses=True)
         self.prefix = prefix
         self._urls = urls or {}
         self._scale = scale
+        self._slots = slots
         self.providers: dict[str, RunningSimulator] = {}
         self._read_bytes = 0
 
@@ -127,7 +130,7 @@ class Stage:
                 SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
             )
         urls = {name: provider.base_url for name, provider in self.providers.items()}
-        config = configuration({**urls, **self._urls}, self._scale)
+        config = configuration({**urls, **self._urls}, self._scale, self._slots)
         self.gateway = Gateway(config, self._redis_url, prefix=self.prefix)
         await self.gateway.__aenter__()
         self.watch = LoopWatch()
@@ -183,14 +186,14 @@ class Stage:
     async def settled(self, within_s: float = ANSWERED_WITHIN_S) -> list[str]:
         """Wait until nothing is going on any more; tell what still is."""
         until_s = time.monotonic() + within_s
-        while (left := self._unsettled()) and time.monotonic() < until_s:
+        while (left := self._unsettled()) and time.monotonic() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(TICK_S)
         return left
 
     async def idle(self, within_s: float = 1.0) -> list[str]:
         """Wait until no task is left that was not there at the start; name those that are."""
         until_s = time.monotonic() + within_s
-        while len(asyncio.all_tasks()) > self._tasks and time.monotonic() < until_s:
+        while len(asyncio.all_tasks()) > self._tasks and time.monotonic() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(TICK_S)
         extra = len(asyncio.all_tasks()) - self._tasks
         return [f"{extra} tasks were left"] if extra > 0 else []

@@ -54,22 +54,24 @@ async def test_deadline_before_the_head_is_a_504_and_keeps_the_estimate(
         assert await spent(stage) == [Account(1, wish.reserved_tokens, 0), NOTHING]
 
 
-@pytest.mark.parametrize("frame", range(2, len(FRAMES) - 2))
 async def test_deadline_in_mid_stream_is_told_in_band(
-    redis_server: RedisServer, prefix: str, frame: int
+    redis_server: RedisServer, prefix: str
 ) -> None:
-    hang = {"kind": "hang_mid_stream", "at_frame": frame, "max_s": LONG_S}
-    wish = visit("cut", TEXT, [rule("a", hang)])
+    cost = 0
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        heard = await ask_for(stage, wish, x_gw_timeout="60ms")
-        await until_cancelled(stage, wish.id)
+        for frame in range(2, len(FRAMES) - 2):
+            hang = {"kind": "hang_mid_stream", "at_frame": frame, "max_s": LONG_S}
+            wish = visit(f"cut-{frame}", TEXT, [rule("a", hang)])
 
-        assert heard.status == 200
-        assert heard.is_whole
-        assert heard.body.count(b'"stream_interrupted"') == 1
-        assert b"[DONE]" not in heard.body
-        said = estimate(sum(each.characters for each in FRAMES[:frame]))
-        assert await spent(stage) == [Account(1, wish.prompt_tokens + said, 0), NOTHING]
+            heard = await ask_for(stage, wish, x_gw_timeout="60ms")
+            await until_cancelled(stage, wish.id)
+
+            assert heard.status == 200
+            assert heard.is_whole
+            assert heard.body.count(b'"stream_interrupted"') == 1
+            assert b"[DONE]" not in heard.body
+            cost += wish.prompt_tokens + estimate(sum(f.characters for f in FRAMES[:frame]))
+            assert await spent(stage) == [Account(frame - 1, cost, 0), NOTHING]
 
 
 @STREAMS

@@ -6,14 +6,14 @@ from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import SCENES, Case, Scene, scattered, sweep
 from tests.faults.reference import DISHES, Dish
 from tests.faults.runs import run_cases
-from tests.faults.stage import Stage
+from tests.faults.stage import SLOTS, Stage
 
 SAMPLE = 7  # coprime to the number of faults at one place, so that all kinds come up
 STREAMS = pytest.mark.parametrize("stream", [True, False], ids=["stream", "buffered"])
 
 
 async def hold(server: RedisServer, prefix: str, cases: list[Case]) -> None:
-    async with Stage(server.url, prefix=prefix) as stage:
+    async with Stage(server.url, prefix=prefix, slots=SLOTS) as stage:
         complaints = await run_cases(stage, cases)
 
         assert not complaints, "\n".join(complaints)

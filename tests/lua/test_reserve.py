@@ -182,6 +182,28 @@ def test_one_call_reclaims_at_most_eight_leases_but_counts_none_that_expired(
     assert admission.redis.zcard(MODEL.flights) == 20 - 8 + 1
 
 
+def test_expired_leases_do_not_count_even_where_the_budget_to_reclaim_is_spent(
+    admission: Admission,
+) -> None:
+    for number in range(20):
+        admission.reserve(f"l{number}", (MODEL, FREE), (WHOLE, FREE), ttl_ms=1_000)
+
+    bounds = ((MODEL, FREE), (WHOLE, Limits(concurrency=1)))
+
+    assert admission.reserve("x", *bounds, now_ms=NOW_MS + 1_000)[0] == 1
+    assert admission.redis.zcard(WHOLE.flights) == 21
+
+
+def test_flights_that_ran_empty_within_a_second_get_a_ttl_again(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+    admission.settle("a", MODEL)
+    assert not admission.redis.exists(MODEL.flights)
+
+    admission.reserve("b", (MODEL, FREE))
+
+    assert admission.redis.pttl(MODEL.flights) > 0
+
+
 def test_records_are_dropped_ten_minutes_after_they_ended(admission: Admission) -> None:
     admission.reserve("a", (MODEL, FREE), ttl_ms=1_000)
 

@@ -250,6 +250,22 @@ async def test_blocked_loop_is_not_mistaken_for_a_lost_store(impatient: RedisCli
     assert await pending == b"PONG"
 
 
+async def test_closed_connection_is_never_reopened_under_waiting_calls(
+    client: RedisClient,
+) -> None:
+    lane = client._lane
+    assert lane is not None
+    closing = asyncio.ensure_future(lane._connection.disconnect(nowait=True))
+    pending = [asyncio.ensure_future(client.call("ECHO", str(n))) for n in range(5)]
+
+    outcomes = await asyncio.gather(*pending, return_exceptions=True)
+
+    assert all(isinstance(outcome, StoreLostError) for outcome in outcomes)
+    await closing
+    await until_up(client, is_up=True)
+    assert await client.call("ECHO", "x") == b"x"
+
+
 async def test_full_queue_refuses_at_once(own_server: RedisServer) -> None:
     client = RedisClient(own_server.url, prefix="gw1", deadline_s=DEADLINE_S, max_pending=5)
     await client.start(5.0)

@@ -119,7 +119,7 @@ LABEL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 @given(LABEL, st.floats(allow_nan=False, allow_infinity=False))
 def test_what_is_rendered_is_read_back_by_prometheus(label: str, value: float) -> None:
-    text = render([family(value, "gauge", x=label)])
+    text = render([family(value, "gauge", x=label)]).decode()
 
     (parsed,) = text_string_to_metric_families(text)
     assert [(s.labels, s.value) for s in parsed.samples] == [({"x": label}, value)]
@@ -138,11 +138,11 @@ def test_a_histogram_is_rendered_like_prometheus_wants_it() -> None:
         ],
     )
 
-    assert render([histogram]) == (
+    assert render([histogram]).decode() == (
         "# HELP gw_wait_seconds line\\nbreak\n"
         "# TYPE gw_wait_seconds histogram\n"
-        'gw_wait_seconds_bucket{le="0.1"} 1\n'
-        'gw_wait_seconds_bucket{le="+Inf"} 2\n'
+        'gw_wait_seconds_bucket{le="0.1"} 1.0\n'
+        'gw_wait_seconds_bucket{le="+Inf"} 2.0\n'
         "gw_wait_seconds_sum 0.35\n"
-        "gw_wait_seconds_count 2\n"
+        "gw_wait_seconds_count 2.0\n"
     )
