@@ -5,6 +5,7 @@ malformed HTTP is plain text that no SDK can read.
 """
 
 import asyncio
+import re
 from typing import Any, Final
 
 from uvicorn.config import Config
@@ -15,6 +16,10 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
+HEAD_END: Final = b"\r\n\r\n"
+UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
+# We upgrade to nothing, and some clients offer h2c with every POST. The parser underneath would
+# drop the body of such a request and read it as the next one, so the offer is renamed first.
 HEAD_WITHIN_S: Final = 30.0  # a client that opens a connection and sends no request is let go
 
 
@@ -36,7 +41,9 @@ class BoundedHead(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._in_head = True
         self._head_bytes = 0
+        self._partial_head = b""
         self._is_oversized = False
+        self._is_deaf = False
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -50,19 +57,29 @@ class BoundedHead(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse; bytes of a head that is not complete yet count against the bound."""
+        """Parse; a head is kept back until it is complete, at most `max_head_bytes` of it."""
+        if self._is_deaf:
+            return
+        if self._in_head:
+            data = self._partial_head + data
+            self._partial_head = b""
+            end = data.find(HEAD_END)
+            if end < 0 and data[:1].isalpha():
+                self._keep_back(data)
+                return
+            data = UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
         super().data_received(data)
-        if self._in_head and self.parser is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > self.max_head_bytes and not self.transport.is_closing():
-                self._is_oversized = True
-                self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """A new head begins."""
         self._in_head = True
         self._head_bytes = 0
         super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """The next bytes are a head again."""
+        self._in_head = True
+        super().on_message_complete()
 
     def on_url(self, url: bytes) -> None:
         """Count the path, which may be the oversized part."""
@@ -99,6 +116,22 @@ class BoundedHead(HttpToolsProtocol):
             )
         )
         self.transport.close()
+
+    def _keep_back(self, data: bytes) -> None:
+        if len(data) <= self.max_head_bytes:
+            self._partial_head = data
+            return
+        self._is_oversized = True
+        self.send_400_response("")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """A pipelined request asked for an upgrade: what follows it cannot be told apart.
+
+        The parser has ended the message before its body; reading on would take that body for a
+        request of its own.
+        """
+        self._is_deaf = True
+        self.cycle.keep_alive = False
 
     def _count(self, size: int) -> None:
         self._head_bytes += size

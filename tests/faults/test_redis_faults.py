@@ -82,7 +82,9 @@ async def test_lost_call_to_redis_changes_neither_books_nor_truth(
             assert heard[-1].status == (502 if path == "failure" else 200)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=() if p == "fallback" else pytest.mark.soak) for p in PATHS]
+)
 async def test_frozen_redis_delays_and_breaks_nothing(
     redis_server: RedisServer, prefix: str, path: str
 ) -> None:

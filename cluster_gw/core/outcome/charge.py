@@ -6,7 +6,7 @@ have seen, because returning it would admit more than the provider allows.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -14,6 +14,7 @@ from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.limits.demand import Demand, estimate_tokens
 
+MOST_TOKENS: Final = 100_000_000  # far above any context window
 NO_WORK_DONE: Final = frozenset({FaultKind.HTTP_STATUS, FaultKind.CONTENT_TYPE})
 
 
@@ -43,15 +44,20 @@ NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=TokenSource.
 NO_TOKENS: Final = Charge(counts_request=True, tokens=0, source=TokenSource.NONE)
 
 
+def is_believable(usage: Usage | None) -> TypeGuard[Usage]:
+    """Whether reported counts may be charged; an absurd total would empty every window."""
+    return usage is not None and 0 < usage.total_tokens <= MOST_TOKENS
+
+
 def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charge:
     """Charge a whole answer: reported usage, else the prompt estimate and the characters seen.
 
     Args:
-        usage: as reported; a total of 0 counts as missing.
+        usage: as reported; a total nobody can believe counts as missing.
         characters: output characters seen.
         demand: the estimate under which the attempt was admitted.
     """
-    if usage is not None and usage.total_tokens > 0:
+    if is_believable(usage):
         return Charge(counts_request=True, tokens=usage.total_tokens, source=TokenSource.REPORTED)
     return Charge(
         counts_request=True,
@@ -74,7 +80,7 @@ def charge_failure(
     """
     if fault.sent is Sent.NOT_SENT:
         return NOTHING_SENT
-    if usage is not None and usage.total_tokens > 0:
+    if is_believable(usage):
         return charge_answer(usage, 0, demand)
     if fault.kind in NO_WORK_DONE or (fault.kind is FaultKind.IN_BAND and not characters):
         return NO_TOKENS

@@ -30,6 +30,7 @@ UNAVAILABLE_WAIT_MS: Final = 30_000  # disabled and keyless routes come back by 
 ETA_SECONDS_BELOW: Final = 90
 TRAIL_ENTRIES: Final = 10
 LIMIT_STATUS: Final = 429
+FIRST_SERVER_ERROR: Final = 500
 WAIT_STATUSES: Final = frozenset({LIMIT_STATUS, 503})
 
 SKIP_GROUPS: Final[Mapping[SkipCode, SkipGroup]] = MappingProxyType(
@@ -193,7 +194,7 @@ def told_wait_ms(status: int, code: str, wait_ms: int | None) -> int | None:
         return max(FLOOR_MS, wait_ms or 0)
     if status in WAIT_STATUSES:
         return max(FLOOR_MS, UNAVAILABLE_WAIT_MS if wait_ms is None else wait_ms)
-    return wait_ms
+    return wait_ms if status >= FIRST_SERVER_ERROR else None  # waiting mends no request
 
 
 def exhaustion_message(

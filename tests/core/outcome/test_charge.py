@@ -72,3 +72,10 @@ def test_only_what_was_not_sent_loses_its_request(
 
     assert charge.counts_request is (sent is not Sent.NOT_SENT)
     assert charge.tokens >= 0
+
+
+@pytest.mark.parametrize("total", [-5, 10**9, 10**16, 2**80])
+def test_usage_nobody_can_believe_counts_as_missing(total: int) -> None:
+    charge = charge_answer(Usage(total_tokens=total), 4, DEMAND)
+
+    assert (charge.tokens, charge.source) == (101, TokenSource.ESTIMATED)
