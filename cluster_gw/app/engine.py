@@ -100,6 +100,12 @@ class Engine:
         """Write what is still to be settled; how many settlements could not be written."""
         return await self._admissions.drain(SETTLE_WITHIN_S if self.redis.is_up else 0.0)
 
+    @property
+    def lost_settlements(self) -> int:
+        """Settlements given up since the start, for whatever reason."""
+        settlements = self._admissions.settlements
+        return settlements.abandoned + settlements.faults
+
     async def stop(self) -> None:
         """Close every connection."""
         await self._upstream.close()
@@ -115,7 +121,7 @@ class Engine:
         put(catalog.REDIS_UP, value=int(redis.is_up))
         put(catalog.IN_FLIGHT, value=self._current.in_flight)
         put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
-        put(catalog.SETTLEMENTS_LOST, value=settlements.abandoned)
+        put(catalog.SETTLEMENTS_LOST, value=self.lost_settlements)
         put(catalog.SETTLEMENTS_LATE, value=settlements.late)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
 

@@ -20,6 +20,7 @@ import uvloop
 
 from cluster_gw.app.engine import Engine
 from cluster_gw.app.serving import build_serving, unkept_promises
+from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.errors import ConfigInvalidError
@@ -36,6 +37,7 @@ from cluster_gw.units import BYTES_PER_KB
 
 ORPHAN_DRAIN_S: Final = 1.0
 LOG_FLUSH_S: Final = 0.1
+LOSS_LOOK_S: Final = 5.0
 KEEP_ALIVE_S: Final = 75  # longer than the idle timeout of common load balancers
 GC_THRESHOLDS: Final = (10_000, 50, 100)  # p99 at saturation fell from 20 to 5 ms
 
@@ -119,7 +121,7 @@ class Worker:
         control = self._control_server(engine)
         runner = Runner(self._log)
         # Before anything that may take long: a worker without its parent must not hold the port.
-        self._start_jobs(runner, loop)
+        self._start_jobs(runner, loop, engine)
         control_task = asyncio.create_task(control.serve())
         try:
             await engine.start()
@@ -187,13 +189,18 @@ class Worker:
             )
         )
 
-    def _start_jobs(self, runner: Runner, loop: asyncio.AbstractEventLoop) -> None:
+    def _start_jobs(self, runner: Runner, loop: asyncio.AbstractEventLoop, engine: Engine) -> None:
         runner.every(LOG_FLUSH_S, "log_flush", self._flush_log)
         watch = ParentWatch(self._options.parent_pid, self._lose_parent)
         runner.every(POLL_S, "parent_watch", watch.look)
+        losses = LossWatch(lambda: engine.lost_settlements, self._note_losses)
+        runner.every(LOSS_LOOK_S, "loss_watch", losses.look)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin_drain)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _note_losses(self, count: int) -> None:
+        self._log.event(events.SETTLEMENT_LOST, count=count)
 
     async def _flush_log(self) -> None:
         self._log.flush()

@@ -226,6 +226,16 @@ def placeless() -> Iterator[tuple[dict[str, Any], ...]]:
     for encoding in ("gzip", "deflate", "br", "zstd"):
         yield fault("encoded", encoding=encoding)
     yield fault("huge_answer", size_bytes=300_000)
+    yield (*fault("status", code=503), *fault("hang_mid_stream", max_s=LONG_S))
+
+
+def still_open() -> Iterator[tuple[dict[str, Any], ...]]:
+    """Streams that are given up while the provider goes on: it must learn of it."""
+    yield (*fault("blank_chunks", count=20), *fault("hang_mid_stream", at_frame=18, max_s=LONG_S))
+    for frame in (0, 3, 5):
+        hang = fault("hang_mid_stream", at_frame=frame + 1, max_s=LONG_S)
+        yield (*fault("malformed_json", at_frame=frame), *hang)
+        yield (*fault("in_band_error", at_frame=frame, then="continue"), *hang)
 
 
 def placed_in_stream(dish: Dish) -> Iterator[tuple[dict[str, Any], ...]]:
@@ -281,7 +291,7 @@ def make_case(
 def sweep(dish: Dish, *, stream: bool, scene: Scene) -> list[Case]:
     """Every fault at every place for one dish and one scene."""
     placed = placed_in_stream if stream else placed_in_body
-    every = [*placeless(), *placed(dish)]
+    every = [*placeless(), *(still_open() if stream else ()), *placed(dish)]
     return [
         make_case(dish, faults, number, stream=stream, scene=scene)
         for number, faults in enumerate(every)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster_gw.pipeline import attempt
 from tests.fakes.redis_server import RedisServer, redis_binary
 
 
@@ -19,6 +20,12 @@ def redis_server() -> Iterator[RedisServer]:
 @pytest.fixture(scope="session")
 def numbers() -> Iterator[int]:
     return itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def short_error_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scale the one budget that no configuration sets: the wait for the body of an error."""
+    monkeypatch.setattr(attempt, "ERROR_BODY_S", 0.1)
 
 
 @pytest.fixture
