@@ -31,6 +31,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),
             ),
+            secrets=tuple(secret.reveal() for secret in credentials.values() if secret),
             fallback_detail=settings.telemetry.fallback_detail,
         ),
         clients=Clients(
@@ -55,14 +56,3 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
         scope=scope,
         detail=client.detail,
     )
-
-
-def unkept_promises(settings: Settings) -> list[str]:
-    """Settings this version accepts but cannot do yet; silence would be a lie."""
-    if settings.redis.when_lost == "closed":
-        return []
-    warning = (
-        f"redis.when_lost: {settings.redis.when_lost} is not available yet in this version; "
-        "without Redis requests wait up to 2 s and are then refused with 503"
-    )
-    return [warning]

@@ -19,7 +19,7 @@ import uvicorn
 import uvloop
 
 from cluster_gw.app.engine import Engine
-from cluster_gw.app.serving import build_serving, unkept_promises
+from cluster_gw.app.serving import build_serving
 from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
@@ -99,7 +99,7 @@ class Worker:
         loaded = load(options.config_path, environ)
         self._settings = loaded.settings
         self._log = Log(console=self._settings.telemetry.log == "text")
-        for warning in (*loaded.warnings, *unkept_promises(loaded.settings)):
+        for warning in loaded.warnings:
             self._log.event(events.CONFIG_WARNED, detail=warning)
         self._registry = Registry()
         self._version = options.generation

@@ -32,6 +32,7 @@ from cluster_gw.pipeline.watchdog import Watchdog
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamClient
+from cluster_gw.wire.redact import redact
 
 MAX_REDISPATCHES: Final = 3
 LATE: Final = Fault(
@@ -299,7 +300,7 @@ class Failover:
             started_ms=self._ms(started_s) - self._ms(exchange.started_s),
             duration_ms=self._ms(self._clock.monotonic_s()) - self._ms(started_s),
             score=self._scores.get(target.route.id, 0.0),
-            message=fault.message if fault else "",
+            message=redact(fault.message, *exchange.runtime.secrets) if fault else "",
             retryable=verdict.retryable if verdict else False,
             retry_after_ms=fault.retry_after_ms if fault else None,
             usage=completion.usage if completion else None,

@@ -37,7 +37,6 @@ class Recorder:
                 status=record.status,
                 duration_ms=record.duration_ms,
                 sent=record.sent.value,
-                message=record.message,
             )
         )
 

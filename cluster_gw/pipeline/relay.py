@@ -60,7 +60,8 @@ class KeepAlive:
     def _look(self) -> None:
         now_s = self._loop.time()
         if now_s >= self._quiet_since_s + self._every_s:
-            if not self._is_writing:
+            is_waiting = self._task is not None and not self._task.done()
+            if not (self._is_writing or is_waiting):
                 self._task = self._loop.create_task(self._reply.piece(self._comment))
             self._quiet_since_s = now_s
         self._timer = self._loop.call_at(self._quiet_since_s + self._every_s, self._look)

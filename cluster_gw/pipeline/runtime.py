@@ -29,9 +29,19 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration version, ready to serve."""
+    """One configuration version, ready to serve.
+
+    Attributes:
+        secrets: every configured credential, struck out of whatever an upstream writes: a
+            provider may quote a key that is not its own.
+    """
 
     catalog: Catalog
     targets: Targets
     policy: RoutingPolicy
+    secrets: tuple[str, ...] = ()
     fallback_detail: bool = False
+
+    def __repr__(self) -> str:
+        """Name the version only: a repr may reach a log."""
+        return f"Runtime(version={self.catalog.version})"

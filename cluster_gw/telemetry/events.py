@@ -60,7 +60,10 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
 
 
 class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_class": "class"}):
-    """One failed upstream call."""
+    """One failed upstream call.
+
+    What the upstream wrote is not here, only in the client's answer: vendors quote the prompt.
+    """
 
     request_id: str
     attempt: int
@@ -74,7 +77,6 @@ class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_cl
     status: int | None = None
     duration_ms: int
     sent: str
-    message: str = ""
 
 
 def _hot(name: str, text: str, line: type[HotLine]) -> Event:
@@ -109,7 +111,10 @@ CONFIG_WARNED: Final = _event(
     "config.warned", Level.WARNING, "A setting was ignored and its default used.", "detail"
 )
 REDIS_LOST: Final = _event(
-    "redis.lost", Level.WARNING, "Redis does not answer; admissions wait, then refuse.", "worker"
+    "redis.lost",
+    Level.WARNING,
+    "Redis does not answer: requests wait up to 2 s and are then refused with 503.",
+    "worker",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
 SETTLEMENT_LOST: Final = _event(

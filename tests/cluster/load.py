@@ -49,7 +49,7 @@ async def spread(
             status = await _status(session, url, body, headers or {}, give_up_s)
             outcomes.statuses[status] += 1
             outcomes.longest_s = max(outcomes.longest_s, time.monotonic() - begun_s)
-            if status == 200:  # noqa: PLR2004
+            if status == 200:
                 outcomes.served_at_s.append(time.monotonic() - started_s)
 
         await asyncio.gather(*(one(number) for number in range(count)))
@@ -64,10 +64,12 @@ async def _status(
     give_up_s: float,
 ) -> int:
     try:
-        async with asyncio.timeout(give_up_s):
-            async with session.post(url, json=body, headers=headers) as response:
-                await response.read()
-                return response.status
+        async with (
+            asyncio.timeout(give_up_s),
+            session.post(url, json=body, headers=headers) as response,
+        ):
+            await response.read()
+            return response.status
     except TimeoutError:
         return -1
     except aiohttp.ClientError:

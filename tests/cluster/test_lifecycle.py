@@ -43,11 +43,13 @@ async def stream(group: GatewayGroup, seconds: float, began: asyncio.Event) -> s
     steer = {"tokens": 20, "ttft_ms": 10, "tokens_per_s": 20 / seconds}
     body = chat(f"x [[sim {json.dumps(steer)}]]", stream=True)
     text = ""
-    async with aiohttp.ClientSession() as session:
-        async with session.post(f"{group.base_url}/v1/chat/completions", json=body) as response:
-            async for chunk in response.content.iter_any():
-                text += chunk.decode()
-                began.set()
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{group.base_url}/v1/chat/completions", json=body) as response,
+    ):
+        async for chunk in response.content.iter_any():
+            text += chunk.decode()
+            began.set()
     return text
 
 

@@ -29,13 +29,15 @@ async def load_and_kill(group: GatewayGroup) -> tuple[Outcomes, Outcomes]:
 
 
 def test_counters_survive_and_no_client_waits_past_its_deadline() -> None:
-    with SimulatedProvider({"any_key": True, "any_model": True, "enforce": False}) as provider:
-        with GatewayGroup(one_model(provider.base_url, rpm=RPM), workers=3) as group:
-            first_pid = group.valkey_pid()
-            before, during = asyncio.run(load_and_kill(group))
-            (key,) = provider.stats()["keys"].values()
-            second_pid = group.valkey_pid()
-            assert group.stop() == 0
+    with (
+        SimulatedProvider({"any_key": True, "any_model": True, "enforce": False}) as provider,
+        GatewayGroup(one_model(provider.base_url, rpm=RPM), workers=3) as group,
+    ):
+        first_pid = group.valkey_pid()
+        before, during = asyncio.run(load_and_kill(group))
+        (key,) = provider.stats()["keys"].values()
+        second_pid = group.valkey_pid()
+        assert group.stop() == 0
 
     assert first_pid != second_pid
     assert before.statuses[200] == 120

@@ -16,7 +16,7 @@ from tests.faults.reference import MAX_BLANK
 SLOTS: Final = 24  # cases side by side in a sweep
 PROVIDERS: Final = ("a", "b")
 SECRETS: Final = {"a": "secret-of-a", "b": "secret-of-b"}
-TIMEOUTS: Final = {"connect_s": 0.1, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
+TIMEOUTS: Final = {"connect_s": 0.15, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
 PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300}
 ANSWERED_WITHIN_S: Final = 3.0
 CANCELLED_WITHIN_S: Final = 0.25

@@ -84,6 +84,7 @@ async def test_connection_that_is_never_made_costs_nothing(
         heard = await ask_for(stage, wish, x_gw_timeout=patience)
 
         assert heard.status == (504 if patience == "40ms" else 502)
+        assert (b"connect timed out" in heard.body) == (patience == "10s")
         assert heard.elapsed_s < 0.4
         assert await spent(stage) == [NOTHING, NOTHING]
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from cluster_gw.pipeline import relay
+from cluster_gw.pipeline.relay import KeepAlive
 from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import LONG_S
 from tests.faults.client import Visitor, request_bytes
@@ -17,7 +17,7 @@ TEXT = DISHES[0]
 BUFFER_BYTES = 16_384
 ANSWER_BYTES = 2_097_152
 BOUND_S = 0.6  # the stall bound of 0.1 s, and room for the machine
-PLACES = range(32_768, 262_144, 32_768)  # around what all buffers between the two hold
+PLACES = range(65_536, 147_456, 8_192)  # around what all buffers between the two hold
 
 
 async def come_without_reading(stage: Stage, request: bytes) -> Visitor:
@@ -74,7 +74,9 @@ async def test_stream_that_ends_while_nobody_reads_ends_the_exchange(
 async def test_comment_that_nobody_reads_is_dropped_with_its_stream(
     redis_server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay, "KEEPALIVE_S", 0.03)
+    defaults = KeepAlive.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "every_s", 0.03)
     async with Stage(redis_server.url, prefix=prefix) as stage:
         visitors = []
         for place in PLACES:
