@@ -37,7 +37,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         reasoning: reasoning text of all choices, concatenated.
         tool_calls: fragments of tool calls in this frame.
         finish_reason: set when a choice ended in this frame.
-        choices_finished: how many choices ended in this frame.
+        ended_choices: indexes of the choices that ended in this frame.
         usage: token counts, when the frame carries them.
         usage_only: the frame carries usage and nothing else (dropped if the client did not ask).
         fault: an error object inside the stream, or a frame that is not valid in its dialect.
@@ -49,7 +49,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
     finish_reason: str | None = None
-    choices_finished: int = 0
+    ended_choices: tuple[int, ...] = ()
     usage: Usage | None = None
     usage_only: bool = False
     fault: Fault | None = None
@@ -62,6 +62,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         raw: the body as received (after content decoding).
         text: answer text of all choices, concatenated.
+        characters: output characters of any kind: text, reasoning, tool calls.
         tool_call_count: complete tool calls over all choices.
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
@@ -69,6 +70,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
 
     raw: bytes
     text: str = ""
+    characters: int = 0
     tool_call_count: int = 0
     finish_reason: str | None = None
     usage: Usage | None = None

@@ -37,7 +37,7 @@ class Accounts:
 
     def completed(self, exchange: Exchange, lease: Lease, completion: Completion) -> None:
         """Charge a buffered answer."""
-        charge = charge_answer(completion.usage, len(completion.text), exchange.context.demand)
+        charge = charge_answer(completion.usage, completion.characters, exchange.context.demand)
         self._succeed(exchange, lease, charge)
 
     def streamed(self, exchange: Exchange, lease: Lease, tally: Tally) -> None:
@@ -49,7 +49,7 @@ class Accounts:
         """Charge an attempt that gave no answer, or a stream that broke after commit."""
         demand = exchange.context.demand
         if broken.completion is not None:
-            charge = charge_answer(broken.completion.usage, len(broken.completion.text), demand)
+            charge = charge_answer(broken.completion.usage, broken.completion.characters, demand)
         else:
             watched = broken.tally if exchange.request.stream else None
             charge = charge_failure(

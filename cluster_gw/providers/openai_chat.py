@@ -17,7 +17,13 @@ from cluster_gw.providers.openai_errors import (
     malformed_fault,
     status_fault,
 )
-from cluster_gw.providers.openai_facts import calls_of, joined, text_of, usage_of
+from cluster_gw.providers.openai_facts import (
+    calls_of,
+    joined,
+    text_of,
+    unspoken_characters,
+    usage_of,
+)
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.wire.error_body import read_error
@@ -151,9 +157,11 @@ def completion_of(body: bytes, answer: AnswerBody) -> Completion:
     """The facts of a sound answer."""
     choices = answer.choices or []
     spoken = [choice.message for choice in choices if choice.message is not None]
+    text = joined(map(text_of, spoken))
     return Completion(
         raw=body,
-        text=joined(map(text_of, spoken)),
+        text=text,
+        characters=len(text) + sum(map(unspoken_characters, spoken)),
         tool_call_count=sum(len(calls_of(message)) for message in spoken),
         finish_reason=choices[0].finish_reason if choices else None,
         usage=usage_of(answer.usage),

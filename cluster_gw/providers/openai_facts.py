@@ -40,6 +40,12 @@ def calls_of(spoken: SpokenBody) -> tuple[ToolCallDelta, ...]:
     return tuple(calls)
 
 
+def unspoken_characters(spoken: SpokenBody) -> int:
+    """Output characters beside the answer text: reasoning, names and arguments of tool calls."""
+    calls = sum(len(call.name or "") + len(call.arguments) for call in calls_of(spoken))
+    return len(reasoning_of(spoken)) + calls
+
+
 def call_of(call: ToolCallBody, place: int) -> ToolCallDelta:
     """One fragment; `place` in its list stands in for a missing index."""
     function = call.function

@@ -156,6 +156,10 @@ def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
         reasoning=joined(map(reasoning_of, spoken)),
         tool_calls=tuple(call for delta in spoken for call in calls_of(delta)),
         finish_reason=first_reason(reasons),
-        choices_finished=sum(1 for reason in reasons if reason),
+        ended_choices=tuple(
+            place if choice.index is None else choice.index
+            for place, choice in enumerate(choices)
+            if choice.finish_reason
+        ),
         usage=usage,
     )

@@ -121,6 +121,7 @@ class SpokenBody(msgspec.Struct):
 class ChunkChoice(msgspec.Struct):
     """One choice of a chunk."""
 
+    index: int | None = None
     delta: SpokenBody | None = None
     finish_reason: str | None = None
 

@@ -52,7 +52,7 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
         may_lack_head, has_head: whether a status line may be missing, and whether it may come.
         is_free: it answers that it did no work, so nothing is charged for tokens.
         told: what the client is told when everybody fails like this.
-        text_characters: of the buffered answer, for the charge without usage.
+        characters: of the buffered answer, whatever they say, for the charge without usage.
         has_usage: the buffered body tells tokens.
     """
 
@@ -66,7 +66,7 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     is_free: bool = False
     is_rejected: bool = False
     told: Status = FAILED
-    text_characters: int = 0
+    characters: int = 0
     has_usage: bool = True
 
 
@@ -171,9 +171,16 @@ def body_of(dish: Dish, faults: Sequence[dict[str, Any]]) -> Upstream:
         body=None if breaks else shape,
         may_break=may_break,
         is_rejected=is_rejected,
-        text_characters=len(text),
+        characters=len(text) + sum(map(_unspoken, messages)),
         has_usage="usage" in shape,
     )
+
+
+def _unspoken(message: dict[str, Any]) -> int:
+    """Output characters of a message beside its text."""
+    functions = [call["function"] for call in message.get("tool_calls", ())]
+    calls = sum(len(f.get("name", "")) + len(f.get("arguments", "")) for f in functions)
+    return len(message.get("reasoning_content") or "") + calls
 
 
 def _is_mute(kinds: dict[str, dict[str, Any]]) -> bool:

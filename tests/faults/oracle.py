@@ -119,9 +119,7 @@ def body_steps(upstream: Upstream, prompt: int, reserved: int) -> Iterator[Step]
     if upstream.body is None or upstream.may_break:
         yield Step(how="", frames=0, tokens=reserved)
     if upstream.body is not None:
-        tokens = (
-            REPORTED_TOKENS if upstream.has_usage else prompt + estimate(upstream.text_characters)
-        )
+        tokens = REPORTED_TOKENS if upstream.has_usage else prompt + estimate(upstream.characters)
         yield Step(how="" if upstream.is_rejected else ENDED, frames=0, tokens=tokens)
 
 

@@ -73,7 +73,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     has_text: bool = False
     has_reasoning: bool = False
     calls: tuple[int, ...] = ()
-    finished: int = 0
+    finished: tuple[int, ...] = ()
     has_usage: bool = False
     is_usage_only: bool = False
     is_done: bool = False
@@ -104,7 +104,7 @@ def read_frame(payload: bytes) -> Frame:
         has_text=bool(text.strip()),
         has_reasoning=bool(thoughts.strip()),
         calls=tuple(call["index"] for call in calls),
-        finished=sum(choice["finish_reason"] is not None for choice in choices),
+        finished=tuple(c["index"] for c in choices if c["finish_reason"] is not None),
         has_usage=bool(document.get("usage")),
         is_usage_only=not choices,
     )
@@ -142,8 +142,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Course:
     """Tell what the arrival of these frames leads to (the rules of peek and relay, in short)."""
     committed = whole = done = False
-    blank = finished = characters = delivered = 0
+    blank = characters = delivered = 0
     calls: set[int] = set()
+    finished: set[int] = set()
     usage = False
     for frame in frames:
         if frame.is_error:
@@ -152,10 +153,10 @@ def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Cours
         began = bool(set(frame.calls) - calls) and bool(calls)
         calls |= set(frame.calls)
         characters += frame.characters
-        finished += frame.finished
+        finished |= set(frame.finished)
         usage = usage or frame.has_usage
         done = frame.is_done
-        whole = done or finished >= choices
+        whole = done or len(finished) >= choices
         delivered += visible_shape(frame, wants_usage=wants_usage) is not None
         if not committed:
             blank += not (frame.has_text or frame.has_reasoning or frame.calls or whole)

@@ -184,6 +184,7 @@ def test_a_completion_keeps_its_bytes_and_tells_its_facts() -> None:
     assert PLAIN.decode_completion(body, "application/json") == Completion(
         raw=body,
         text="hi",
+        characters=4,
         finish_reason="stop",
         usage=Usage(prompt_tokens=1, completion_tokens=2, total_tokens=3),
     )

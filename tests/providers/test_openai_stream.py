@@ -53,7 +53,7 @@ def test_a_whole_answer_becomes_its_events_and_one_end() -> None:
 
     assert [event.text for event in events] == ["", "hi", "", "", ""]
     assert [event.finish_reason for event in events] == [None, None, "stop", None, None]
-    assert [event.choices_finished for event in events] == [0, 0, 1, 0, 0]
+    assert [event.ended_choices for event in events] == [(), (), (0,), (), ()]
     assert [event.usage_only for event in events] == [False, False, False, True, False]
     assert events[3].usage == Usage(prompt_tokens=3, completion_tokens=1, total_tokens=4)
     assert [event.done for event in events] == [False, False, False, False, True]
@@ -131,9 +131,10 @@ def test_a_choice_without_a_delta_says_nothing(choices: Any) -> None:
 
 
 def test_several_choices_are_counted_and_joined() -> None:
-    event = only(chunk(choice("stop", content="a"), choice("length", content="b"), choice()))
+    second = {**choice("length", content="b"), "index": 1}
+    event = only(chunk(choice("stop", content="a"), second, {**choice(), "index": 2}))
 
-    assert (event.text, event.finish_reason, event.choices_finished) == ("ab", "stop", 2)
+    assert (event.text, event.finish_reason, event.ended_choices) == ("ab", "stop", (0, 1))
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ class Peek:
         self._accept_empty = accept_empty
         self._started_ms = started_ms
         self._last_ms = started_ms
-        self._open_choices = choices
+        self._choices = choices
+        self._ended_choices: set[int] = set()
         self._blank = 0
         self._bytes = 0
         self._call: tuple[int, str | None] | None = None
@@ -111,8 +112,8 @@ class Peek:
         if event.text and not event.text.isspace():
             return COMMIT
         next_call_began = self._follow_calls(event)
-        self._open_choices -= event.choices_finished
-        if event.done or self._open_choices <= 0:
+        self._ended_choices.update(event.ended_choices)
+        if event.done or len(self._ended_choices) >= self._choices:
             return self._ended()
         if next_call_began:
             return COMMIT

@@ -11,12 +11,12 @@ class Tally:
         choices: how many answers the client asked for; a stream is complete when all have ended.
     """
 
-    __slots__ = ("characters", "choices", "done", "fault", "finish_reason", "finished", "usage")
+    __slots__ = ("_ended", "characters", "choices", "done", "fault", "finish_reason", "usage")
 
     def __init__(self, choices: int) -> None:
         self.choices = choices
         self.characters = 0
-        self.finished = 0
+        self._ended: set[int] = set()
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
         self.done = False
@@ -27,7 +27,7 @@ class Tally:
         self.characters += len(event.text) + len(event.reasoning)
         for call in event.tool_calls:
             self.characters += len(call.arguments) + len(call.name or "")
-        self.finished += event.choices_finished
+        self._ended.update(event.ended_choices)
         self.finish_reason = event.finish_reason or self.finish_reason
         self.usage = event.usage or self.usage
         self.done = self.done or event.done
@@ -41,7 +41,7 @@ class Tally:
     @property
     def is_complete(self) -> bool:
         """Whether the answer is whole: its end marker or the end of every choice was seen."""
-        return self.done or self.finished >= self.choices
+        return self.done or len(self._ended) >= self.choices
 
     def verdict_at_end(self, fault: Fault | None) -> Fault | None:
         """Tell what the end of the stream means: None for a whole answer.

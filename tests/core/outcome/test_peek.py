@@ -22,7 +22,7 @@ ROLE = StreamEvent(raw=b"role")
 TEXT = StreamEvent(raw=b"text", text="hi")
 BLANK = StreamEvent(raw=b"blank", text=" \n")
 THINK = StreamEvent(raw=b"think", reasoning="hm")
-STOP = StreamEvent(raw=b"stop", finish_reason="stop", choices_finished=1)
+STOP = StreamEvent(raw=b"stop", finish_reason="stop", ended_choices=(0,))
 DONE = StreamEvent(raw=b"[DONE]", done=True)
 USAGE = StreamEvent(raw=b"usage", usage=Usage(total_tokens=1), usage_only=True)
 
@@ -53,7 +53,7 @@ def code(result: PeekResult) -> str:
     [
         ([ROLE, TEXT], "Commit"),
         ([BLANK, BLANK, TEXT], "Commit"),
-        ([StreamEvent(text="hi", finish_reason="stop", choices_finished=1)], "Commit"),
+        ([StreamEvent(text="hi", finish_reason="stop", ended_choices=(0,))], "Commit"),
         ([THINK] * 50, "Hold"),
         ([call(0, "a")] * 50, "Hold"),
         ([call(0, "a"), call(0), STOP], "Commit"),
@@ -90,8 +90,11 @@ def test_an_empty_end_commits_when_the_gate_lets_it_pass() -> None:
 def test_a_stream_of_several_choices_ends_with_the_last() -> None:
     machine = peek(choices=2)
 
+    last = StreamEvent(raw=b"stop", finish_reason="stop", ended_choices=(1,))
+
     assert code(machine.feed(STOP, 0)) == "Hold"
-    assert code(machine.feed(STOP, 0)) == "peek.empty"
+    assert code(machine.feed(STOP, 0)) == "Hold", "the same choice again"
+    assert code(machine.feed(last, 0)) == "peek.empty"
 
 
 def test_bytes_are_bounded_while_another_candidate_exists() -> None:

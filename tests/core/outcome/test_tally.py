@@ -33,9 +33,11 @@ def test_a_stream_with_an_end_marker_is_whole() -> None:
 
 
 def test_a_stream_is_whole_when_every_choice_ended_even_if_the_connection_broke() -> None:
-    ended = StreamEvent(finish_reason="stop", choices_finished=1)
+    ended = StreamEvent(finish_reason="stop", ended_choices=(0,))
 
-    assert tally_of(ended, ended, choices=2).verdict_at_end(CUT) is None
+    other = StreamEvent(finish_reason="stop", ended_choices=(1,))
+    assert tally_of(ended, other, choices=2).verdict_at_end(CUT) is None
+    assert tally_of(ended, ended, choices=2).verdict_at_end(CUT) is CUT, "one choice ended twice"
     assert tally_of(ended, choices=2).verdict_at_end(CUT) is CUT
 
 

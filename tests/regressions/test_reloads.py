@@ -1,0 +1,66 @@
+"""A bad file on disk must not take down a group that runs on a good one."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.cluster.pools import one_model
+from tests.fakes.group import GatewayGroup, SimulatedProvider, get_json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[SimulatedProvider]:
+    with SimulatedProvider({"any_key": True, "any_model": True}) as running:
+        yield running
+
+
+def until(holds: Callable[[], bool], within_s: float = 10.0) -> None:
+    """Wait for something another process does."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def is_serving(group: GatewayGroup) -> bool:
+    """Whether the group answers; a socket without a worker lets its clients wait."""
+    try:
+        return bool(get_json(f"{group.base_url}/v1/models", timeout_s=1)["object"] == "list")
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("text", ['{"sever": {}}', None], ids=["invalid file", "no file"])
+def test_a_worker_that_dies_while_the_file_is_bad_comes_back(
+    provider: SimulatedProvider, text: str | None
+) -> None:
+    with GatewayGroup(one_model(provider.base_url), workers=1) as group:
+        if text is None:
+            group.config_path.unlink()
+        else:
+            group.config_path.write_text(text)
+        group.process.send_signal(signal.SIGHUP)
+        until(lambda: "config.kept" in group.log())
+
+        os.kill(group.worker_pids()[0], signal.SIGKILL)
+
+        until(lambda: is_serving(group), within_s=8)
+
+
+def test_an_emptied_file_is_a_fault_and_keeps_the_old_configuration(
+    provider: SimulatedProvider,
+) -> None:
+    with GatewayGroup(one_model(provider.base_url), workers=1) as group:
+        group.config_path.write_text("")
+        group.process.send_signal(signal.SIGHUP)
+
+        until(lambda: "config.kept" in group.log() or "config.loaded" in group.log())
+        listed = json.dumps(get_json(f"{group.base_url}/v1/models"))
+
+        assert "a/sim-small" in listed
