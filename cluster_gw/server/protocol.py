@@ -30,6 +30,7 @@ class BoundedHead(HttpToolsProtocol):
     """
 
     max_head_bytes = 32 * BYTES_PER_KB
+    head_within_s = HEAD_WITHIN_S
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class BoundedHead(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the wait for the first head."""
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(HEAD_WITHIN_S, self._give_up)
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the wait for the head."""
@@ -61,6 +62,7 @@ class BoundedHead(HttpToolsProtocol):
         if self._is_deaf:
             return
         if self._in_head:
+            self._start_timer()  # uvicorn's own keep-alive timer ends with the first byte
             data = self._partial_head + data
             self._partial_head = b""
             end = data.find(HEAD_END)
@@ -142,6 +144,10 @@ class BoundedHead(HttpToolsProtocol):
     def _give_up(self) -> None:
         if self._in_head and not self.transport.is_closing():
             self.transport.close()
+
+    def _start_timer(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_within_s, self._give_up)
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:

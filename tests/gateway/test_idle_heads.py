@@ -1,0 +1,53 @@
+"""A connection that does not get on with its head is closed, the first time and later."""
+
+import asyncio
+
+import pytest
+
+from cluster_gw.server.protocol import BoundedHead
+from tests.gateway.conftest import Start
+
+LISTING = b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+STALLS = [b"GET /v1/mod", b"\r\n", b"\r\nPOST /v1/x", b"POST / HTTP/1.1\r\nhost: x\r\n"]
+
+
+@pytest.mark.parametrize(
+    ("before", "stall"),
+    [(b"", b""), *((before, stall) for before in (b"", LISTING) for stall in STALLS)],
+)
+async def test_a_head_that_never_ends_closes_the_connection(
+    before: bytes, stall: bytes, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BoundedHead, "head_within_s", 0.15)
+    gateway = await start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    if before:
+        writer.write(before)
+        await reader.readuntil(b'"object":"list"')
+        await asyncio.sleep(0.02)
+    writer.write(stall)
+
+    async with asyncio.timeout(3):
+        while await reader.read(65_536):
+            pass
+    writer.close()
+
+
+async def test_a_slow_request_under_way_is_not_an_idle_head(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BoundedHead, "head_within_s", 0.1)
+    gateway = await start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    body = b'{"messages":[{"role":"user","content":"x [[sim {\\"latency_ms\\": 400}]]"}]}'
+    writer.write(
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body)
+    )
+    writer.write(body)
+
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n"), 3)
+    writer.close()
+
+    assert head == b"HTTP/1.1 200 OK\r\n"
