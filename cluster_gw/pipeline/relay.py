@@ -19,6 +19,7 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 
 KEEPALIVE_S: Final = 15.0
+LAST_WORDS_S: Final = 5.0
 REUSE_WITHIN_S: Final = 0.25  # the end of the body usually comes with the end marker
 
 
@@ -162,7 +163,9 @@ class Relay:
         await reply.begin(headers)
         await keepalive.piece(self._encode(stream.held))
         while not (tally.is_ended or stream.at_end):
-            self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.STALL)
+            # A whole answer waits for usage and end marker only; some upstreams never send them.
+            wait_s = min(stall_s, LAST_WORDS_S) if tally.is_complete else stall_s
+            self._dog.limit(self._clock.monotonic_s() + wait_s, FaultKind.STALL)
             chunk = await stream.response.read_chunk()
             if isinstance(chunk, Fault):
                 return chunk

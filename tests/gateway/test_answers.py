@@ -1,8 +1,10 @@
 """One worker end to end: answers, streams, fallback, headers."""
 
 import json
+import time
 
 import aiohttp
+import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
 from tests.gateway.conftest import Start
@@ -136,3 +138,19 @@ async def test_nothing_secret_is_logged(start: Start, http: aiohttp.ClientSessio
         "attempt.failed",
         "request.finished",
     ]
+
+
+async def test_an_upstream_that_never_closes_after_its_answer_holds_up_nobody_for_long(
+    start: Start, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cluster_gw.pipeline.relay.LAST_WORDS_S", 0.2)
+    gateway = await start()
+    # role, text, finish; then silence instead of usage and end marker
+    text = steer(text="hello", fault={"kind": "hang_mid_stream", "at_frame": 3})
+    started_s = time.monotonic()
+
+    _, body = await post(http, gateway.base_url, chat(text, stream=True))
+
+    assert time.monotonic() - started_s < 2
+    assert b"hello" in body
+    assert body.rstrip().endswith(b"data: [DONE]")

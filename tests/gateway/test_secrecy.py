@@ -54,6 +54,6 @@ async def test_no_redis_key_or_value_holds_a_secret_a_prompt_or_an_answer(
         read = {b"hash": ("HGETALL", key), b"zset": ("ZRANGE", key, 0, -1)}.get(kind, ("GET", key))
         stored += str(key) + str(await redis.call(*read))
 
-    assert "rs" in stored, "the windows must be among what was read"
+    assert ":w:" in stored, "the windows must be among what was read"
     for secret in ("secret-of-a1", "the-prompt", "the-answer", "sk-client-key"):
         assert secret not in stored
