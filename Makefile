@@ -57,7 +57,8 @@ soak: $(STAMP) tools ## long sweeps; minutes to hours
 bench: $(STAMP) ## speed beside a plain proxy on this machine; see bench/README.md
 	@$(PY) -m bench.ab --all
 
-docs: $(STAMP) ## check the documents and their examples against the tree
+docs: $(STAMP) ## write docs/configuration.md anew and check the documents against the tree
+	@$(PY) -m cluster_gw.settings.page
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 
 manifest: $(STAMP) ## write lua/manifest.json anew after a script was changed
@@ -99,7 +100,7 @@ $(STAMP): requirements/dev.lock pyproject.toml
 $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
-tools: ## look for redis-server, node and npm; as root on Debian, install what is missing
+tools: ## look for redis-server, node, npm and curl; as root on Debian, install what is missing
 	@set -e; missing=; \
 	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \

@@ -1,14 +1,15 @@
 """The inner parts of a worker, joined: Redis, upstream pool, the loop."""
 
-import contextlib
 import secrets as entropy
 import time
 from typing import Final
 
+from cluster_gw.app.coordination import Coordination
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.failover import Shell
+from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.waiting import WaitingRoom
@@ -17,6 +18,7 @@ from cluster_gw.server.inference import Deps
 from cluster_gw.server.serving import Current
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
@@ -44,6 +46,7 @@ class Engine:
 
     Attributes:
         redis: the worker's client.
+        coordination: this worker among the others.
         deps: what the endpoints work with.
     """
 
@@ -68,14 +71,31 @@ class Engine:
             clock_ms=wall_ms,
             monotonic_s=clock.monotonic_s,
         )
+        self.coordination = Coordination(
+            self.redis,
+            self._scripts,
+            self._keys,
+            worker_id=worker_id,
+            current=current,
+            log=log,
+            registry=registry,
+        )
         self._upstream = UpstreamClient()
         self._current, self._registry = current, registry
-        accounts = Accounts(self._admissions, registry)
+        holds = Holds(
+            self.redis,
+            self._scripts,
+            self._keys,
+            self._admissions.settlements,
+            worker_id=worker_id,
+            monotonic_s=clock.monotonic_s,
+        )
+        holding = Holding(holds, registry)
         self.deps = Deps(
             current=current,
             shell=Shell(
-                admitter=Admitter(self._admissions, registry, clock),
-                accounts=accounts,
+                admitter=Admitter(self._admissions, holding, registry, clock),
+                accounts=Accounts(self._admissions, holding, registry),
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
                 recorder=Recorder(registry, log, clock),
@@ -89,12 +109,27 @@ class Engine:
         )
         registry.on_read(self._read)
 
-    async def start(self) -> None:
-        """Connect. Without Redis nothing is admitted, but probes and listings must answer."""
+    async def start(self) -> bool:
+        """Connect; tell whether Redis answers.
+
+        Without it nothing is admitted, but probes and listings must answer.
+        """
         await self._upstream.start()
-        with contextlib.suppress(StoreLostError):
+        try:
             await self.redis.start(REDIS_START_S)
-            await open_schema(self.redis, self._scripts, self._keys)
+            await self.open_schema()
+        except StoreLostError:
+            return False
+        return True
+
+    async def open_schema(self) -> None:
+        """Register the schema this worker writes.
+
+        Raises:
+            ScriptContractError: a newer worker wrote what this one would misread.
+            StoreLostError: Redis is away.
+        """
+        await open_schema(self.redis, self._scripts, self._keys)
 
     async def settle(self) -> int:
         """Write what is still to be settled; how many settlements could not be written."""
@@ -107,7 +142,8 @@ class Engine:
         return settlements.abandoned + settlements.faults
 
     async def stop(self) -> None:
-        """Close every connection."""
+        """Leave the other workers and close every connection."""
+        await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()
         await self.redis.close()

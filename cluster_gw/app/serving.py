@@ -1,12 +1,13 @@
 """From checked settings to what requests see: catalogue, targets, clients."""
 
+from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
 from cluster_gw.core.routing.catalog import Catalog
 from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.server.auth import EVERYTHING, Client, Clients
 from cluster_gw.server.serving import Serving
-from cluster_gw.settings import ClientSettings, Settings, build_catalog, secrets
+from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
 from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
 
 
@@ -55,4 +56,18 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
         key_digest=bytes.fromhex(client.key_sha256),
         scope=scope,
         detail=client.detail,
+        allowance=_allowance(client.limits),
     )
+
+
+def _allowance(limits: ClientLimits) -> Allowance | None:
+    """The limits of a client, None without any: such a client holds nothing."""
+    usd = limits.monthly_usd
+    allowance = Allowance(
+        rpm=limits.rpm,
+        tpm=limits.tpm,
+        concurrency=limits.concurrency,
+        monthly_tokens=limits.monthly_tokens,
+        monthly_micro_usd=None if usd is None else round(usd * MICRO_PER_USD),
+    )
+    return None if allowance.is_unlimited() else allowance

@@ -23,13 +23,14 @@ from cluster_gw.app.serving import build_serving
 from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
+from cluster_gw.background.schema_watch import SchemaWatch
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
 from cluster_gw.server.serving import Current
-from cluster_gw.settings import load
+from cluster_gw.settings import load_shared
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -38,6 +39,7 @@ from cluster_gw.units import BYTES_PER_KB
 ORPHAN_DRAIN_S: Final = 1.0
 LOG_FLUSH_S: Final = 0.1
 LOSS_LOOK_S: Final = 5.0
+SCHEMA_LOOK_S: Final = 0.1
 KEEP_ALIVE_S: Final = 75  # longer than the idle timeout of common load balancers
 GC_THRESHOLDS: Final = (10_000, 50, 100)  # p99 at saturation fell from 20 to 5 ms
 
@@ -46,7 +48,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the supervisor tells a worker.
 
     Attributes:
-        config_path: the configuration file.
+        config_fd: memory that holds the configuration, written by the supervisor.
         socket_fd: inherited listening socket of the data port.
         control_path: unix socket to answer the supervisor on.
         parent_pid: the supervisor; the worker ends when it has another parent.
@@ -54,7 +56,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         generation: version of the configuration at the start.
     """
 
-    config_path: str
+    config_fd: int
     socket_fd: int
     control_path: str
     parent_pid: int
@@ -96,11 +98,8 @@ class Worker:
     def __init__(self, options: WorkerOptions, environ: Mapping[str, str]) -> None:
         self._options = options
         self._environ = environ
-        loaded = load(options.config_path, environ)
-        self._settings = loaded.settings
+        self._settings = load_shared(options.config_fd, environ).settings
         self._log = Log(console=self._settings.telemetry.log == "text")
-        for warning in loaded.warnings:
-            self._log.event(events.CONFIG_WARNED, detail=warning)
         self._registry = Registry()
         self._version = options.generation
         self._current = Current(build_serving(self._settings, self._version))
@@ -124,7 +123,8 @@ class Worker:
         self._start_jobs(runner, loop, engine)
         control_task = asyncio.create_task(control.serve())
         try:
-            await engine.start()
+            if not await engine.start():
+                self._log.event(events.REDIS_LOST, worker=self._options.worker_id)
             await self._serve_data()
         finally:
             unsettled = await engine.settle()
@@ -195,6 +195,10 @@ class Worker:
         runner.every(POLL_S, "parent_watch", watch.look)
         losses = LossWatch(lambda: engine.lost_settlements, self._note_losses)
         runner.every(LOSS_LOOK_S, "loss_watch", losses.look)
+        schema = SchemaWatch(engine.open_schema, self._leave_redis)
+        engine.redis.on_change(lambda is_up: schema.note_connection(is_up=is_up))
+        runner.every(SCHEMA_LOOK_S, "schema_watch", schema.look)
+        engine.coordination.start_jobs(runner)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin_drain)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
@@ -221,10 +225,14 @@ class Worker:
         self._data.config.timeout_graceful_shutdown = round(ORPHAN_DRAIN_S)
         self._begin_drain()
 
+    def _leave_redis(self, reason: str) -> None:
+        self._log.event(events.SCHEMA_REFUSED, worker=self._options.worker_id, detail=reason)
+        self._begin_drain()
+
     def _reload(self) -> None:
         """Swap in a new configuration, or keep the old one and say why."""
         try:
-            settings = load(self._options.config_path, self._environ).settings
+            settings = load_shared(self._options.config_fd, self._environ).settings
         except ConfigInvalidError as error:
             self._registry.add(catalog.CONFIG_RELOADS, "refused")
             self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))

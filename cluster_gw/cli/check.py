@@ -1,6 +1,7 @@
 """`cluster-gw check`: whether a configuration can be used, and every reason why not."""
 
 import os
+from collections.abc import Sized
 
 import click
 import msgspec
@@ -19,7 +20,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-@click.command("check")
+@click.command("check", short_help="Validate a configuration: every fault, a line each.")
 @config_option
 @json_option
 def command(config: str | None, *, as_json: bool) -> int:
@@ -39,10 +40,15 @@ def command(config: str | None, *, as_json: bool) -> int:
         click.echo(f"warning: {warning}", err=True)
     found = loaded.settings
     click.echo(
-        f"{path} is valid: {len(found.providers)} providers, {len(found.keys)} keys, "
-        f"{len(found.models)} models, {len(found.combos)} combos, {len(found.clients)} clients"
+        f"{path} is valid: {_count(found.providers, 'provider')}, {_count(found.keys, 'key')}, "
+        f"{_count(found.models, 'model')}, {_count(found.combos, 'combo')}, "
+        f"{_count(found.clients, 'client')}"
     )
     return ExitCode.OK
+
+
+def _count(items: Sized, noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def _print(report: Report) -> None:

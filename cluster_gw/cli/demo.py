@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from cluster_gw.cli.options import address_options, environ_with
+from cluster_gw.cli.process import say
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings import Settings, load
@@ -28,7 +29,7 @@ EXAMPLE: Final = '{"model":"auto","messages":[{"role":"user","content":"Say hell
 STREAMED: Final = EXAMPLE.replace('"auto"', '"auto","stream":true')
 
 
-@click.command("demo")
+@click.command("demo", short_help="Try it: a gateway with simulated providers.")
 @address_options
 def command(host: str | None, port: int | None, admin_port: int | None, workers: int | None) -> int:
     """Run the gateway with two simulated providers on a temporary Redis."""
@@ -42,18 +43,19 @@ def command(host: str | None, port: int | None, admin_port: int | None, workers:
         loaded = load(path, environ)
         settings = loaded.settings
         options = GroupOptions(
-            settings=settings,
+            loaded=loaded,
             config_path=path,
-            files=loaded.files,
             environ=environ,
             data_dir=folder.path / "data",
             companions=tuple(
                 _companion(folder.path, simulator)
                 for simulator in simulators(ports["FAST"], ports["STEADY"])
             ),
+            hang_up_ends=True,
         )
         log = Log(console=settings.telemetry.log == "text")
-        return run_group(options, log, lambda: click.echo(greeting(settings)))
+        text = greeting(settings, added_presets(environ))
+        return run_group(options, log, lambda: say(text))
     finally:
         folder.remove()
 
@@ -71,13 +73,21 @@ def demo_document(environ: Mapping[str, str]) -> dict[str, Any]:
     document = read_document(data, faults)
     if faults.lines:
         raise ConfigInvalidError(faults.lines)
-    for name, preset in PRESETS.items():
-        if environ.get(preset.env) and preset.default_models:
-            document["providers"][name] = {"preset": name}
-            document["keys"].append(
-                {"id": f"{name}-env", "provider": name, "secret": f"env:{preset.env}"}
-            )
+    for name in added_presets(environ):
+        document["providers"][name] = {"preset": name}
+        document["keys"].append(
+            {"id": f"{name}-env", "provider": name, "secret": f"env:{PRESETS[name].env}"}
+        )
     return document
+
+
+def added_presets(environ: Mapping[str, str]) -> list[str]:
+    """Name the bundled providers whose key is in the environment and that bring a model."""
+    return [
+        name
+        for name, preset in PRESETS.items()
+        if environ.get(preset.env) and preset.default_models
+    ]
 
 
 def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:
@@ -105,8 +115,13 @@ def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:
     )
 
 
-def greeting(settings: Settings) -> str:
-    """Give what is printed when the demo can be called: three lines to paste into a shell."""
+def greeting(settings: Settings, added: Sequence[str] = ()) -> str:
+    """Give what is printed when the demo can be called: three lines to paste into a shell.
+
+    Args:
+        settings: what runs.
+        added: presets that were added because their keys are in the environment.
+    """
     server = settings.server
     data = f"http://{server.host}:{server.port}"
     operations = f"http://{server.admin_host}:{server.admin_port}"
@@ -121,9 +136,18 @@ def greeting(settings: Settings) -> str:
             f"curl -sN {data}/v1/chat/completions {body} -d '{STREAMED}'",
             f"curl -s {data}/v1/models {login}",
             "",
+            *([_tell_of(added), ""] if added else []),
             "Ctrl-C ends it.",
             "",
         ]
+    )
+
+
+def _tell_of(added: Sequence[str]) -> str:
+    named = ", ".join(f"{name} ({PRESETS[name].env})" for name in added)
+    return (
+        f"Added, since their keys are in the environment: {named}. Your prompts go to them, at\n"
+        "their price, when you name them or when the simulated providers are at their limits."
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from cluster_gw import __version__
+from cluster_gw.cli.process import catch_early_signals, fill_standard_streams, say
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.supervisor.failure import ExitCode, StartError
 
@@ -22,6 +23,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "worker": "cluster_gw.cli.worker",
     }
 )
+SERVING: Final = frozenset({"serve", "demo", "worker"})
 
 
 class LazyCommands(click.Group):
@@ -56,10 +58,10 @@ def run(arguments: Sequence[str]) -> int:
         result = root.main(list(arguments), prog_name="cluster-gw", standalone_mode=False)
     except ConfigInvalidError as error:
         for fault in error.faults:
-            click.echo(fault, err=True)
+            say(fault, err=True)
         return ExitCode.BAD_CONFIGURATION
     except StartError as error:
-        click.echo(f"error: {error}", err=True)
+        say(f"error: {error}", err=True)
         return error.code
     except click.ClickException as error:
         error.show()
@@ -71,4 +73,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Run the command of this process."""
-    sys.exit(run(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    fill_standard_streams()
+    if arguments[:1] and arguments[0] in SERVING:
+        catch_early_signals()
+    sys.exit(run(arguments))

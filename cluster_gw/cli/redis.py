@@ -18,7 +18,9 @@ EMBEDDED: Final = "embedded:"
 
 
 @click.command(
-    "redis", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    "redis",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    short_help="Send one command to the configured Redis.",
 )
 @config_option
 @click.option("--url", help="Another Redis than the configured one.")

@@ -8,7 +8,7 @@ from cluster_gw.supervisor.group import GroupOptions, run_group
 from cluster_gw.telemetry.log import Log
 
 
-@click.command("serve")
+@click.command("serve", short_help="Run the gateway until told to end.")
 @address_options
 @config_option
 def command(
@@ -21,12 +21,11 @@ def command(
     """Run workers, and with `redis.url: embedded:` an embedded Redis, until told to end."""
     environ = environ_with(host=host, port=port, admin_port=admin_port, workers=workers)
     path = config_path(config, environ)
-    loaded = load(path, environ)
+    loaded = load(path.absolute(), environ)
     settings = loaded.settings
     options = GroupOptions(
-        settings=settings,
+        loaded=loaded,
         config_path=path.absolute(),
-        files=loaded.files,
         environ=environ,
         data_dir=data_dir_of(settings.redis.data_dir),
     )

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import inspect
 
 from cluster_gw.cli.options import parent_option
+from cluster_gw.cli.process import say
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.amounts import parse_amount
 from cluster_gw.settings.checking import Checker
@@ -21,7 +22,7 @@ from cluster_gw.supervisor.failure import ExitCode, StartError
 DEFAULT_PORT: Final = 9001
 
 
-@click.command("simulate-provider")
+@click.command("simulate-provider", short_help="Run a simulated provider that enforces limits.")
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 lets the system choose.")
 @click.option("--config", metavar="FILE", help="A simulated provider in YAML or JSON.")
@@ -90,4 +91,4 @@ def _limits(text: str) -> Limits:
 
 
 def _announce(running: RunningSimulator) -> None:
-    click.echo(f"simulated provider on port {running.port}", err=True)
+    say(f"simulated provider on port {running.port}", err=True)

@@ -7,7 +7,7 @@ from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE
 
 
 @click.command("worker", hidden=True)
-@click.option("--config", required=True)
+@click.option("--config-fd", type=int, required=True)
 @click.option("--fd", type=int, required=True)
 @click.option("--control-path", required=True)
 @click.option("--parent-pid", type=int, required=True)
@@ -15,7 +15,7 @@ from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE
 @click.option("--generation", type=int, required=True)
 @click.option("--redis-url", envvar=REDIS_URL_VARIABLE, required=True)
 def command(
-    config: str,
+    config_fd: int,
     fd: int,
     control_path: str,
     parent_pid: int,
@@ -26,7 +26,7 @@ def command(
     """Serve on an inherited socket until told to end."""
     return run_worker(
         WorkerOptions(
-            config_path=config,
+            config_fd=config_fd,
             socket_fd=fd,
             control_path=control_path,
             parent_pid=parent_pid,

@@ -8,8 +8,10 @@ import msgspec
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.store.admission import Admissions, Lease, Refusal
+from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
+from cluster_gw.store.clients import Asked
 from cluster_gw.telemetry.catalog import REFUSALS
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S, LeaseId
@@ -30,19 +32,23 @@ class Admitted(msgspec.Struct, frozen=True, kw_only=True):
 class Admitter:
     """Takes capacity for targets of any request of this worker."""
 
-    def __init__(self, admissions: Admissions, registry: Registry, clock: Clock) -> None:
+    def __init__(
+        self, admissions: Admissions, holding: Holding, registry: Registry, clock: Clock
+    ) -> None:
         self._admissions = admissions
+        self._holding = holding
         self._registry = registry
         self._clock = clock
 
     async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal:
-        """Reserve capacity of a target for this request.
+        """Reserve capacity of a target for this request; beside the first, hold the client's own.
 
         While Redis is away the question is repeated, each time under a fresh lease id: the store
         releases a lease whose fate is unknown.
 
         Raises:
             ClusterFault: Redis did not answer within the grace or the client's deadline.
+            CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
         started_s = self._clock.monotonic_s()
         try:
@@ -61,12 +67,7 @@ class Admitter:
             asked_at_s = self._clock.monotonic_s()
             exchange.asks += 1
             try:
-                answer = await self._admissions.reserve(
-                    target.limits,
-                    LeaseId(f"{exchange.id}.{exchange.asks}"),
-                    exchange.context.demand,
-                    ttl_ms=self._ttl_ms(exchange, target, asked_at_s),
-                )
+                answer = await self._ask(exchange, target, asked_at_s)
             except StoreLostError:
                 if self._clock.monotonic_s() + REDIS_RETRY_S >= give_up_s:
                     raise redis_lost() from None
@@ -75,6 +76,33 @@ class Admitter:
                     return answer
                 return Admitted(lease=answer, asked_at_s=asked_at_s)
             await asyncio.sleep(REDIS_RETRY_S)
+
+    async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
+        """Ask for client and target in one write: the hold is sent before the reservation is."""
+        asked = self._holding.ask(exchange, asked_at_s)
+        try:
+            answer = await self._admissions.reserve(
+                target.limits,
+                LeaseId(f"{exchange.id}.{exchange.asks}"),
+                exchange.context.demand,
+                ttl_ms=self._ttl_ms(exchange, target, asked_at_s),
+            )
+        except StoreLostError:
+            if asked is not None:  # the client may be held all the same, or know better by now
+                await self._holding.conclude(exchange, asked)
+            raise
+        if asked is not None:
+            await self._conclude(exchange, asked, answer)
+        return answer
+
+    async def _conclude(self, exchange: Exchange, asked: Asked, answer: Lease | Refusal) -> None:
+        """Wait for the hold; a lease beside which nothing is held goes back unused."""
+        try:
+            await self._holding.conclude(exchange, asked)
+        except BaseException:
+            if isinstance(answer, Lease):
+                self._admissions.settle(answer, UNDISPATCHED)
+            raise
 
     def _ttl_ms(self, exchange: Exchange, target: Target, now_s: float) -> int:
         """Longest life of the attempt, its open and its relay each bounded by the total."""

@@ -3,12 +3,14 @@
 import msgspec
 
 from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.outcome.charge import TokenSource
 from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.store.clients import Claim, Standing, Used
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import ClientId
 
@@ -40,6 +42,19 @@ class Spent(msgspec.Struct):
     first_byte_s: float | None = None
 
 
+class Hold(msgspec.Struct, kw_only=True):
+    """What a request claims of its client's allowance, from asking to settlement.
+
+    Attributes:
+        is_sent: it may be held: Redis was asked at least once.
+        is_granted: it is held.
+    """
+
+    claim: Claim
+    is_sent: bool = False
+    is_granted: bool = False
+
+
 class Exchange(msgspec.Struct, kw_only=True):
     """One request from head to last byte; the only mutable thing the loop passes on.
 
@@ -51,6 +66,10 @@ class Exchange(msgspec.Struct, kw_only=True):
         asks: admissions asked for so far; each gets a lease id of its own.
         records: failed attempts, and the successful one once it has ended.
         skipped: targets and routes that were not called, and why.
+        allowance: bounds of the client, None when it has none.
+        hold: its claim while that is not settled.
+        standing: what the client had left when this request was held or refused.
+        used: what the attempts were charged, for the hold.
         client_gone: set by the disconnect watcher just before it cancels the task.
     """
 
@@ -70,6 +89,10 @@ class Exchange(msgspec.Struct, kw_only=True):
     key_ordinals: KeyOrdinals = msgspec.field(default_factory=KeyOrdinals)
     spent: Spent = msgspec.field(default_factory=Spent)
     asks: int = 0
+    allowance: Allowance | None = None
+    hold: Hold | None = None
+    standing: Standing | None = None
+    used: Used = msgspec.field(default_factory=Used)
     served_by: Target | None = None
     tokens: int = 0
     tokens_source: TokenSource = TokenSource.NONE

@@ -27,7 +27,7 @@ from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.targets import Target, list_targets
-from cluster_gw.pipeline.waiting import WaitingRoom
+from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
 from cluster_gw.pipeline.watchdog import Watchdog
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
@@ -67,10 +67,10 @@ class Failover:
         self._reply = reply
         self._clock = shell.clock
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(exchange.started_s))
-        self._backlog = Backlog(
-            list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        )
-        self._refused: list[tuple[Target, Refusal]] = []
+        targets = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
+        self._backlog = Backlog(targets)
+        self._turn = Turn(shell.waiting, exchange, targets)
+        self._refused: list[Refused] = []
         self._scores = {r.route.id: r.score or 0.0 for r in exchange.ranking.ranked}
         self._index = 0
         self._open_lease: Lease | None = None
@@ -85,23 +85,15 @@ class Failover:
         Raises:
             UpstreamFault: no target gave an answer and nothing has been sent.
             ClusterFault: Redis did not answer and nothing has been sent.
+            CapacityFault: the client is at a limit of its own and nothing has been sent.
         """
         self._note_exclusions()
-        while True:
-            stop = self._stop_reason()
-            if stop is not None:
-                break
-            target = self._backlog.take()
-            if target is not None:
-                verdict = await self._try(target)
-                if self._reply.status:
-                    return self._stream_code
-                if verdict is not None and verdict.fatal:
-                    stop = StopReason.FATAL
-                    break
-            elif not await self._wait_for_capacity():
-                stop = StopReason.NO_CANDIDATE
-                break
+        try:
+            stop = await self._try_all()
+        finally:
+            self._turn.leave()
+        if stop is None:
+            return self._stream_code
         self._note_refusals()
         raise UpstreamFault(
             exhausted(
@@ -112,6 +104,25 @@ class Failover:
                 now_ms=self._clock.wall_ms(),
             )
         )
+
+    async def _try_all(self) -> StopReason | None:
+        """Try targets until one answers (None) or no other may be tried (why)."""
+        self._refused.extend(await self._turn.queue())
+        if self._refused:
+            return self._stop_reason() or StopReason.NO_CANDIDATE
+        while True:
+            stop = self._stop_reason()
+            if stop is not None:
+                return stop
+            target = self._backlog.take()
+            if target is not None:
+                verdict = await self._try(target)
+                if self._reply.status:
+                    return None
+                if verdict is not None and verdict.fatal:
+                    return StopReason.FATAL
+            elif not await self._wait_for_capacity():
+                return StopReason.NO_CANDIDATE
 
     def _stop_reason(self) -> StopReason | None:
         now_s = self._clock.monotonic_s()
@@ -128,6 +139,7 @@ class Failover:
             if isinstance(admitted, Refusal):
                 self._refused.append((target, admitted))
                 return None
+            self._turn.leave()
             answer = await self._attempt(target, admitted.lease, admitted.asked_at_s)
             if not isinstance(answer, DispatchLate):
                 return answer
@@ -154,7 +166,7 @@ class Failover:
             match opened:
                 case DispatchLate():
                     shell.accounts.release(lease)
-                    self._open_lease = None
+                    self._settled(target)
                     return opened
                 case Broken():
                     return self._fail(target, lease, opened, started_s)
@@ -166,6 +178,7 @@ class Failover:
             # Cancelled (client gone, shutdown) or a bug: either way the lease is settled once.
             if self._open_lease is not None:
                 shell.accounts.abandoned(exchange, lease, attempt)
+                self._settled(target)
             raise
         return None
 
@@ -183,13 +196,14 @@ class Failover:
     ) -> None:
         exchange = self._exchange
         self._shell.accounts.completed(exchange, lease, completion)
-        self._open_lease = None
+        self._settled(target)
         exchange.served_by = target
         exchange.spent.first_byte_s = self._clock.monotonic_s() - exchange.started_s
         record = self._record(target, AttemptOutcome.SUCCESS, started_s, completion=completion)
         headers = answer_headers(exchange, target, self._clock.monotonic_s(), is_stream=False)
         extensions = detail_extensions(exchange, record, self._clock.wall_ms())
         body = exchange.surface.encode_completion(completion, extensions)
+        await self._shell.accounts.finish(exchange)
         await self._reply.whole(200, headers, body)
 
     async def _relay(
@@ -222,16 +236,17 @@ class Failover:
             raise
         if fault is None:
             accounts.streamed(exchange, lease, attempt.tally)
-            self._open_lease = None
+            self._settled(target)
             exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
             relay.close()
+            await accounts.finish(exchange)
             taken = await relay.finish(self._reply, exchange.surface.encode_done())
             exchange.client_gone = exchange.client_gone or not taken
             return
         relay.abort()
         if fault.kind is FaultKind.CLIENT_GONE:
             accounts.abandoned(exchange, lease, attempt)
-            self._open_lease = None
+            self._settled(target)
             exchange.client_gone = True
             self._reply.is_done = True
             return
@@ -240,6 +255,7 @@ class Failover:
         error = stream_interrupted(self._exchange.records, combo=exchange.ranking.combo)
         self._stream_code = error.code
         event = exchange.surface.encode_stream_error(error, exchange.id)
+        await accounts.finish(exchange)
         taken = await relay.finish(self._reply, event)
         exchange.client_gone = exchange.client_gone or not taken
 
@@ -256,7 +272,7 @@ class Failover:
         verdict = classify(broken.fault)
         if lease is not None:
             charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict)
-            self._open_lease = None
+            self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
         rejected = broken.fault.kind in {FaultKind.GATE, FaultKind.PEEK}
         outcome = AttemptOutcome.REJECTED if rejected else AttemptOutcome.ERROR
@@ -270,6 +286,11 @@ class Failover:
             if verdict.code is FailureCode.AUTH or scope.value != "key":
                 self._backlog.skip(target, scope)
         return verdict
+
+    def _settled(self, target: Target) -> None:
+        """The lease of this target is settled; somebody may wait for what it held."""
+        self._open_lease = None
+        self._shell.waiting.ring(target)
 
     def _record(
         self,
@@ -312,11 +333,7 @@ class Failover:
 
     async def _wait_for_capacity(self) -> bool:
         """Wait until a refused target may be free; whether there is one to try again."""
-        if not self._refused:
-            return False
-        may_try = await self._shell.waiting.wait(
-            self._exchange, [refusal for _, refusal in self._refused]
-        )
+        may_try = bool(self._refused) and await self._turn.wait(self._refused)
         if may_try:
             self._backlog.put_back(target for target, _ in self._refused)
             self._refused.clear()

@@ -13,7 +13,8 @@ from cluster_gw.core.outcome.trace import (
 from cluster_gw.core.routing.ranking import Ranked
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.units import MS_PER_S
+from cluster_gw.store.clients import Standing
+from cluster_gw.units import HOUR_S, MINUTE_S, MS_PER_S
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 STREAM_HEADERS: Final = (
@@ -42,6 +43,7 @@ def answer_headers(
         (b"server-timing", _server_timing(exchange, now_s)),
     ]
     headers += fallback_headers(exchange)
+    headers += standing_headers(exchange.standing, now_s)
     headers += STREAM_HEADERS if is_stream else (JSON_TYPE,)
     return headers
 
@@ -58,6 +60,39 @@ def fallback_headers(exchange: Exchange) -> list[tuple[bytes, bytes]]:
     if exchange.hints.detail or exchange.runtime.fallback_detail:
         headers.append((b"x-fallback-detail", detail_header(exchange.records).encode()))
     return headers
+
+
+def standing_headers(standing: Standing | None, now_s: float) -> list[tuple[bytes, bytes]]:
+    """What the client has left of its own limits, in OpenAI's words; only what is limited.
+
+    Args:
+        standing: as the script told; None when nothing was held or refused.
+        now_s: the clock of `standing.at_s`.
+    """
+    if standing is None:
+        return []
+    passed_ms = round((now_s - standing.at_s) * MS_PER_S)
+    headers: list[tuple[bytes, bytes]] = []
+    for kind, limit, left, reset_ms in (
+        (b"requests", standing.allowance.rpm, standing.requests_left, standing.requests_reset_ms),
+        (b"tokens", standing.allowance.tpm, standing.tokens_left, standing.tokens_reset_ms),
+    ):
+        if limit is not None:
+            headers += [
+                (b"x-ratelimit-limit-" + kind, b"%d" % limit),
+                (b"x-ratelimit-remaining-" + kind, b"%d" % left),
+                (b"x-ratelimit-reset-" + kind, duration_words(reset_ms - passed_ms).encode()),
+            ]
+    return headers
+
+
+def duration_words(duration_ms: int) -> str:
+    """A duration as OpenAI writes it, in whole seconds rounded up: `0s`, `12s`, `1m2s`."""
+    seconds = max(0, -(-duration_ms // MS_PER_S))
+    words = f"{seconds % MINUTE_S}s"
+    if seconds >= MINUTE_S:
+        words = f"{seconds % HOUR_S // MINUTE_S}m{words}"
+    return f"{seconds // HOUR_S}h{words}" if seconds >= HOUR_S else words
 
 
 def detail_extensions(

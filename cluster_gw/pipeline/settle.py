@@ -17,6 +17,7 @@ from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.attempt import Attempt, Broken
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.holding import Holding
 from cluster_gw.store.admission import Admissions, Lease, Settlement
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
 from cluster_gw.telemetry.registry import Registry
@@ -27,9 +28,18 @@ CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
 class Accounts:
     """Turns the end of an attempt into its one settlement."""
 
-    def __init__(self, admissions: Admissions, registry: Registry) -> None:
+    def __init__(self, admissions: Admissions, holding: Holding, registry: Registry) -> None:
         self._admissions = admissions
+        self._holding = holding
         self._registry = registry
+
+    async def finish(self, exchange: Exchange) -> None:
+        """Settle what the client holds, just before the last byte of its answer goes out."""
+        await self._holding.finish(exchange)
+
+    def end(self, exchange: Exchange) -> None:
+        """Settle what the client still holds; nothing when `finish` came before."""
+        self._holding.settle(exchange)
 
     def release(self, lease: Lease) -> None:
         """Give back an admission that was not used."""
@@ -58,6 +68,7 @@ class Accounts:
                 watched.characters if watched else None,
                 demand,
             )
+        self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, verdict.failure_class.value)
         return charge
 
@@ -71,10 +82,12 @@ class Accounts:
             CLIENT_GONE, attempt.tally.usage, characters, exchange.context.demand
         )
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
+        self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, FailureClass.CANCELLED.value)
 
     def _succeed(self, exchange: Exchange, lease: Lease, charge: Charge) -> None:
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
+        self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, "success")
 
     def _settle(self, lease: Lease, charge: Charge, outcome: str) -> None:

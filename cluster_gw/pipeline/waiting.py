@@ -1,4 +1,9 @@
-"""A short, bounded wait for capacity (`routing.queue`, off by default)."""
+"""A short, bounded wait for capacity (`routing.queue`, off by default): first come, first served.
+
+Requests of this worker that wait for the same targets stand in one line. Only its head asks; when
+it is admitted or gives up, the next one does. Whoever comes later stands behind them, although the
+capacity may just have come free: it belongs to the head.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,42 +11,153 @@ from collections.abc import Sequence
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Refusal
 from cluster_gw.units import MS_PER_S
 
+Refused = tuple[Target, Refusal]
 
-class WaitingRoom:
-    """Counts who waits in this worker.
+
+class Line:
+    """Who waits for one set of targets.
 
     Attributes:
-        depth: requests waiting now.
+        turns: in order of arrival; the first one is the head.
+        refused: what the head was told when it asked last.
+        opens_at_s: loop time at which the first of the targets may be free again.
+    """
+
+    __slots__ = ("accounts", "opens_at_s", "refused", "turns")
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.accounts = {(t.limits.provider, t.limits.account) for t in targets}
+        self.turns: dict[Turn, asyncio.Event] = {}
+        self.refused: Sequence[Refused] = ()
+        self.opens_at_s = 0.0
+
+    def ring(self) -> None:
+        """Wake the head, and nobody else."""
+        for bell in self.turns.values():
+            bell.set()
+            return
+
+
+class WaitingRoom:
+    """The lines of this worker.
+
+    Attributes:
+        depth: requests in all lines.
+        lines: by the targets waited for, each a route and a key.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.depth = 0
-        self._clock = clock
+        self.lines: dict[frozenset[tuple[str, str]], Line] = {}
+        self.clock = clock
 
-    async def wait(self, exchange: Exchange, refusals: Sequence[Refusal]) -> bool:
-        """Sleep until the first refusal may be over.
+    def ring(self, target: Target) -> None:
+        """A lease of this target has ended: whoever is first in line for its account may ask."""
+        for line in self.lines.values():
+            if (target.limits.provider, target.limits.account) in line.accounts:
+                line.ring()
+
+
+class Turn:
+    """The place of one request among those that wait for the same targets.
+
+    Args:
+        room: of this worker.
+        exchange: the request.
+        targets: all that it may be sent to.
+    """
+
+    def __init__(self, room: WaitingRoom, exchange: Exchange, targets: Sequence[Target]) -> None:
+        self._room = room
+        self._exchange = exchange
+        self._targets = targets
+        self._wanted: frozenset[tuple[str, str]] = frozenset()
+        self._line: Line | None = None
+
+    async def queue(self) -> Sequence[Refused]:
+        """Wait behind those who wait already, if this request may wait at all.
 
         Returns:
-            False at once when waiting is off, the room is full, or none opens within the wait the
-            client has left.
+            Nothing when it may ask; else what the head was told, which holds for it as well.
         """
-        policy = exchange.runtime.policy.queue
-        asked_ms = exchange.hints.max_wait_ms
-        most_ms = policy.max_wait_ms if asked_ms is None else asked_ms
-        until_s = min(exchange.started_s + most_ms / MS_PER_S, exchange.deadline_s)
-        waits_ms = [r.retry_after_ms for r in refusals if r.gate is not Gate.TOO_LARGE]
-        if most_ms <= 0 or not waits_ms or self.depth >= policy.max_depth:
+        if not self._room.lines or self._most_ms() <= 0:
+            return ()
+        line = self._find()
+        if line is None:
+            return ()
+        if line.opens_at_s > self._until_s() or not self._join(line):
+            return line.refused
+        return () if await self._stand(line) else line.refused
+
+    async def wait(self, refused: Sequence[Refused]) -> bool:
+        """Wait, after every target has refused, until it is time to ask again.
+
+        Returns:
+            False at once when waiting is off, the room is full, or no target opens within the wait
+            the client has left.
+        """
+        waits_ms = [r.retry_after_ms for _, r in refused if r.gate is not Gate.TOO_LARGE]
+        if self._most_ms() <= 0 or not waits_ms:
             return False
-        now_s = self._clock.monotonic_s()
-        if now_s + min(waits_ms) / MS_PER_S > until_s:
+        opens_at_s = self._room.clock.monotonic_s() + min(waits_ms) / MS_PER_S
+        if opens_at_s > self._until_s():
             return False
-        self.depth += 1
-        try:
-            await asyncio.sleep(min(waits_ms) / MS_PER_S)
-        finally:
-            self.depth -= 1
-            exchange.spent.waiting_s += self._clock.monotonic_s() - now_s
+        line = self._line or self._find() or Line(self._targets)
+        if not self._join(line):
+            return False
+        if next(iter(line.turns)) is self:
+            line.refused, line.opens_at_s = tuple(refused), opens_at_s
+        return await self._stand(line)
+
+    def leave(self) -> None:
+        """Leave the line, admitted or not; the next one may ask. Harmless when in none."""
+        line, self._line = self._line, None
+        if line is None:
+            return
+        was_head = next(iter(line.turns)) is self
+        del line.turns[self]
+        self._room.depth -= 1
+        if not line.turns:
+            del self._room.lines[self._wanted]
+        elif was_head:
+            line.ring()
+
+    def _find(self) -> Line | None:
+        self._wanted = self._wanted or frozenset((t.route.id, t.key.id) for t in self._targets)
+        return self._room.lines.get(self._wanted)
+
+    def _join(self, line: Line) -> bool:
+        if self._line is line:
+            return True
+        if self._room.depth >= self._exchange.runtime.policy.queue.max_depth:
+            return False
+        self._room.depth += 1
+        self._room.lines[self._wanted] = self._line = line
+        line.turns[self] = asyncio.Event()
         return True
+
+    async def _stand(self, line: Line) -> bool:
+        """Sleep until woken; the head wakes by itself, the others only when their wait is over."""
+        is_head = next(iter(line.turns)) is self
+        bell, now_s = line.turns[self], self._room.clock.monotonic_s()
+        try:
+            async with asyncio.timeout((line.opens_at_s if is_head else self._until_s()) - now_s):
+                await bell.wait()
+            bell.clear()  # not before the wait: it may have rung while this request was asking
+        except TimeoutError:
+            return is_head
+        finally:
+            self._exchange.spent.waiting_s += self._room.clock.monotonic_s() - now_s
+        return True
+
+    def _most_ms(self) -> int:
+        asked_ms = self._exchange.hints.max_wait_ms
+        return self._exchange.runtime.policy.queue.max_wait_ms if asked_ms is None else asked_ms
+
+    def _until_s(self) -> float:
+        exchange = self._exchange
+        return min(exchange.started_s + self._most_ms() / MS_PER_S, exchange.deadline_s)

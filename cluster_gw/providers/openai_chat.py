@@ -31,6 +31,7 @@ from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
     UnexpectedShapeError,
+    UnpairedSurrogateError,
     raw,
     write,
 )
@@ -101,12 +102,12 @@ class OpenAIChatProvider:
         """A buffered 200 as a completion, or the fault it is in truth."""
         try:
             answer = ANSWER_READER.read(body)
+        except (UnexpectedShapeError, UnpairedSurrogateError):
+            return bent_completion(body, secret)
         except InvalidJsonError:
             if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
                 return malformed_fault("the answer is no JSON")
             return content_fault(content_type, body, "JSON")
-        except UnexpectedShapeError:
-            return bent_completion(body, secret)
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or not answer.choices:
             return no_answer(body, secret)

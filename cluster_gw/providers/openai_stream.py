@@ -15,7 +15,11 @@ from cluster_gw.providers.openai_facts import (
 )
 from cluster_gw.providers.openai_tolerant import bend_chunk
 from cluster_gw.wire.error_body import ErrorFacts, read_error
-from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
+from cluster_gw.wire.json_codec import (
+    InvalidJsonError,
+    UnexpectedShapeError,
+    UnpairedSurrogateError,
+)
 from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody, SpokenBody
 from cluster_gw.wire.sse import SseFrame, SseFramer
 
@@ -94,7 +98,7 @@ class OpenAIStreamDecoder:
             return self._in_band(data, document_of(data))
         try:
             body = CHUNK_READER.read(data)
-        except UnexpectedShapeError:
+        except (UnexpectedShapeError, UnpairedSurrogateError):
             return self._bent(data)
         except InvalidJsonError:
             return StreamEvent(raw=data, fault=malformed_fault("a frame of the stream is no JSON"))

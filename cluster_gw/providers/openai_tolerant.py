@@ -1,7 +1,7 @@
 """Second reading of an answer that bends the format; slow, and it never gives up on a mapping.
 
 Seen: content as a list of parts (Mistral's reasoning models), counts as text or floats, tool
-arguments as an object, a missing `function`, choices as an object.
+arguments as an object, a missing `function`, choices as an object, half an emoji in a frame.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.openai_chat import (
     AnswerBody,
     AnswerChoice,
+    AudioBody,
     ChunkBody,
     ChunkChoice,
     CompletionDetails,
@@ -27,6 +28,7 @@ def bend_chunk(document: Mapping[str, Any]) -> ChunkBody:
     return ChunkBody(
         choices=[
             ChunkChoice(
+                index=whole(choice.get("index")),
                 delta=bend_spoken(choice.get("delta") or choice.get("message")),
                 finish_reason=text_or_none(choice.get("finish_reason")),
             )
@@ -62,7 +64,15 @@ def bend_spoken(spoken: Any) -> SpokenBody | None:
         refusal=text_or_none(spoken.get("refusal")),
         tool_calls=[bend_call(call) for call in mappings(spoken.get("tool_calls"))] or None,
         function_call=bend_function(spoken.get("function_call")),
+        audio=bend_audio(spoken.get("audio")),
     )
+
+
+def bend_audio(audio: Any) -> AudioBody | None:
+    """Spoken output."""
+    if not isinstance(audio, Mapping):
+        return None
+    return AudioBody(transcript=text_or_none(audio.get("transcript")))
 
 
 def part_texts(content: Any, kind: str) -> str | None:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.errors import ErrorBody
 from cluster_gw.units import ClientId, ComboId, RouteId
 
@@ -27,12 +28,14 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         key_digest: SHA-256 of its key; empty for the anonymous client of `auth.mode: none`.
         scope: names it may ask for as `model`; None means everything.
         detail: it may see how its requests were routed.
+        allowance: its limits, None when it has none.
     """
 
     id: ClientId
     key_digest: bytes = b""
     scope: frozenset[str] | None = None
     detail: bool = False
+    allowance: Allowance | None = None
 
     def may_use(self, combo: ComboId | RouteId) -> bool:
         """Whether the client may ask for this combo or route."""

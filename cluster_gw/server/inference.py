@@ -19,9 +19,9 @@ from cluster_gw.pipeline.admit import redis_lost
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover, Shell
-from cluster_gw.pipeline.headers import CACHE_OFF, fallback_headers
+from cluster_gw.pipeline.headers import CACHE_OFF, fallback_headers, standing_headers
 from cluster_gw.pipeline.plan import make_ranking, needs_cursor
-from cluster_gw.pipeline.reply import Reply, Send
+from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.server.answers import (
     draining_error,
     internal_error,
@@ -149,6 +149,7 @@ class Inference:
         return Exchange(
             id=arrival.id,
             client=client.id,
+            allowance=client.allowance,
             request=request,
             surface=self._surface,
             hints=hints,
@@ -190,6 +191,7 @@ class Inference:
                 status, code = CLIENT_CLOSED, "client_gone"
                 phase = "stream" if arrival.reply.status else "waiting"
                 self._deps.registry.add(catalog.CLIENT_GONE, phase)
+            self._deps.shell.accounts.end(exchange)
             self._deps.shell.recorder.finished(exchange, status or arrival.reply.status, code)
 
     async def _answer(self, exchange: Exchange, reply: Reply) -> str | None:
@@ -197,6 +199,7 @@ class Inference:
         try:
             return await Failover(self._deps.shell, exchange, reply).serve()
         except GatewayError as error:
+            await self._deps.shell.accounts.finish(exchange)
             await send_error(
                 reply,
                 self._surface,
@@ -207,6 +210,7 @@ class Inference:
                     (b"x-gw-strategy", exchange.ranking.strategy.encode()),
                     CACHE_OFF,
                     *fallback_headers(exchange),
+                    *self._standing(exchange),
                 ],
             )
             return error.body.code
@@ -220,16 +224,21 @@ class Inference:
             event = self._surface.encode_stream_error(draining_error(), exchange.id)
             await reply.end(event)
         else:
-            await self._refuse(arrival, draining_error())
+            await self._refuse(arrival, draining_error(), self._standing(exchange))
 
-    async def _refuse(self, arrival: Arrival, error: ErrorBody) -> None:
+    def _standing(self, exchange: Exchange) -> Headers:
+        return standing_headers(exchange.standing, self._deps.clock.monotonic_s())
+
+    async def _refuse(self, arrival: Arrival, error: ErrorBody, extra: Headers = ()) -> None:
         reply = arrival.reply
         if reply.is_done:
             return
         if reply.status:
             await reply.end(self._surface.encode_stream_error(error, arrival.id))
             return
-        await send_error(reply, self._surface, error, label=arrival.label, request_id=arrival.id)
+        await send_error(
+            reply, self._surface, error, label=arrival.label, request_id=arrival.id, extra=extra
+        )
 
 
 async def _watch(receive: Receive, exchange: Exchange, task: asyncio.Task[Any] | None) -> None:

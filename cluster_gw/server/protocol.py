@@ -1,7 +1,8 @@
 """The HTTP/1.1 protocol of the data port: uvicorn's, with a bound on the head and our error shape.
 
 The parser underneath has no limit on headers (a head of 2 MB was accepted), and its own answer to
-malformed HTTP is plain text that no SDK can read.
+malformed HTTP is plain text that no SDK can read. And it closes politely: the connection of a
+client that never reads would stay, with all that is buffered for it, until that client leaves.
 """
 
 import asyncio
@@ -9,7 +10,11 @@ import re
 from typing import Any, Final
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.server import ServerState
 
 from cluster_gw.errors import ErrorBody
@@ -21,15 +26,39 @@ UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 # We upgrade to nothing, and some clients offer h2c with every POST. The parser underneath would
 # drop the body of such a request and read it as the next one, so the offer is renamed first.
 HEAD_WITHIN_S: Final = 30.0  # a client that opens a connection and sends no request is let go
+UNREAD_WITHIN_S: Final = 120.0  # as long as the longest stall that a provider is allowed
+
+
+class CloseDelimited(RequestResponseCycle):
+    """Answers a client older than HTTP/1.1, which knows no chunks.
+
+    The end of the connection ends a body without length (RFC 9112, 6.3).
+    """
+
+    is_unbounded = False
+
+    async def send(self, message: Any) -> None:
+        """Send a part of the answer (ASGI)."""
+        if message["type"] == "http.response.start":
+            names = {name.lower() for name, _ in message.get("headers", ())}
+            self.is_unbounded = b"content-length" not in names
+            if self.is_unbounded:
+                self.chunked_encoding = False
+        elif self.is_unbounded:
+            self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
 
 
 class BoundedHead(HttpToolsProtocol):
     """Answers 431 above `max_head_bytes` and 400 to what is not HTTP, both as JSON.
 
-    `uvicorn.Config` builds protocols itself, so the bound is bound by `with_head_limit`.
+    Aborts the connection of a client that reads nothing of what is buffered for it in
+    `unread_within_s`. `uvicorn.Config` builds protocols itself, so the bound of the head is bound
+    by `with_head_limit`.
     """
 
     max_head_bytes = 32 * BYTES_PER_KB
+    unread_within_s = UNREAD_WITHIN_S
     head_within_s = HEAD_WITHIN_S
 
     def __init__(
@@ -46,6 +75,8 @@ class BoundedHead(HttpToolsProtocol):
         self._is_oversized = False
         self._is_deaf = False
         self._head_timer: asyncio.TimerHandle | None = None
+        self._unread_bytes = 0
+        self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the wait for the first head."""
@@ -53,8 +84,9 @@ class BoundedHead(HttpToolsProtocol):
         self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the wait for the head."""
+        """End the waits for the head and for a reader."""
         self._stop_timer()
+        self._stop_unread_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -99,6 +131,32 @@ class BoundedHead(HttpToolsProtocol):
         self._head_bytes = 0
         self._stop_timer()
         super().on_headers_complete()
+        if self.scope["http_version"] != "1.1":
+            # uvicorn makes the cycle itself; its task has not run yet.
+            self.cycle.__class__ = CloseDelimited
+            self.cycle.keep_alive = False
+
+    def on_response_complete(self) -> None:
+        """The answer is written, which does not mean that it is read."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_reader()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """The client sent nothing more."""
+        super().timeout_keep_alive_handler()
+        self._watch_reader()
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write."""
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._stop_unread_timer()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text is not ours
         """Answer a head that cannot be served and close."""
@@ -148,6 +206,25 @@ class BoundedHead(HttpToolsProtocol):
     def _start_timer(self) -> None:
         if self._head_timer is None:
             self._head_timer = self.loop.call_later(self.head_within_s, self._give_up)
+
+    def _watch_reader(self) -> None:
+        """Look later whether any of what is buffered has been read."""
+        unread_bytes = self.transport.get_write_buffer_size()
+        if unread_bytes and self._unread_timer is None:
+            self._unread_bytes = unread_bytes
+            self._unread_timer = self.loop.call_later(self.unread_within_s, self._look_at_reader)
+
+    def _look_at_reader(self) -> None:
+        self._unread_timer = None
+        if self.transport.get_write_buffer_size() >= self._unread_bytes:
+            self.transport.abort()
+        else:
+            self._watch_reader()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:

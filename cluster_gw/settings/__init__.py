@@ -1,8 +1,16 @@
 """One file and the environment become one checked, frozen `Settings`."""
 
 from cluster_gw.settings.catalog import build_catalog, secrets
-from cluster_gw.settings.loading import Loaded, config_path, load, load_bytes, load_redis
+from cluster_gw.settings.loading import (
+    Loaded,
+    config_path,
+    load,
+    load_bytes,
+    load_redis,
+    load_shared,
+)
 from cluster_gw.settings.pool import (
+    ClientLimits,
     ClientSettings,
     ComboSettings,
     KeySettings,
@@ -12,8 +20,10 @@ from cluster_gw.settings.pool import (
 )
 from cluster_gw.settings.rules import Runnable
 from cluster_gw.settings.secret import Secret, mask_secrets
+from cluster_gw.settings.shared import open_shared, write_source
 
 __all__ = [
+    "ClientLimits",
     "ClientSettings",
     "ComboSettings",
     "KeySettings",
@@ -28,6 +38,9 @@ __all__ = [
     "load",
     "load_bytes",
     "load_redis",
+    "load_shared",
     "mask_secrets",
+    "open_shared",
     "secrets",
+    "write_source",
 ]

@@ -1,5 +1,6 @@
 """The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
 
+from cluster_gw.core.limits.price import Price
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts
@@ -82,6 +83,7 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         tools=model.tools,
         vision=model.vision,
         weight=model.weight,
+        price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
         keys=tuple(key for key in keys if key.models is None or model.model in key.models),
     )
 

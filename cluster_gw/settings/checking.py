@@ -15,10 +15,13 @@ from msgspec import inspect
 from cluster_gw.settings.amounts import parse_amount
 from cluster_gw.settings.bounds import BOUNDS, PATTERN_WORDS, TOKEN_FIELDS, Range
 from cluster_gw.settings.expand import UNSET, Unset
-from cluster_gw.settings.faults import Expanded, Faults, at_index, at_name, unknown
+from cluster_gw.settings.faults import ABSENT, Expanded, Faults, at_index, at_name, unknown
 from cluster_gw.settings.secret import Secret
 
 SecretReader = Callable[[str, str], Secret | Unset]
+
+NO_SECRET: Final = Secret("")
+"""Stands for a secret that was refused; it is never used, its fault is noted."""
 
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
@@ -108,7 +111,6 @@ class Checker:
                     at_name(path, name), message.replace("unknown", "unknown field", 1)
                 )
         result: dict[str, Any] = {}
-        complete = True
         for name, field in fields.items():
             place = at_name(path, name)
             if name in value:
@@ -117,8 +119,9 @@ class Checker:
                     result[name] = checked
             elif field.required:
                 self._faults.add(place, "is missing")
-            complete = complete and (name in result or not field.required)
-        return result if complete else UNSET
+            if name not in result and field.required:
+                result[name] = _stand_in(field.type)
+        return UNSET if UNSET in result.values() else result
 
     def _list(self, value: Any, kind: inspect.VarTupleType, path: str, field: str) -> Any:
         if not isinstance(value, list):
@@ -149,17 +152,18 @@ class Checker:
         extra: Range | None,
     ) -> Any:
         whole = isinstance(kind, inspect.IntType)
-        bounds = extra or _range(kind)
+        bounds = extra or range_of(kind)
         in_tokens = field in TOKEN_FIELDS
-        if isinstance(value, str) and (in_tokens or isinstance(value, Expanded)):
+        hidden = isinstance(value, Expanded)
+        if isinstance(value, str) and (in_tokens or hidden):
             value = _number_of(value, whole=whole, in_tokens=in_tokens)
         expected = f"{'a whole number' if whole else 'a number'}{bounds.words()}"
         if in_tokens:
             expected += " such as 150000, 150k, 15M or 1.5B"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            return self._refuse(path, expected, value)
+            return self._refuse(path, expected, value, is_numeric=not hidden)
         if not math.isfinite(value) or not bounds.holds(value):
-            return self._refuse(path, expected, value)
+            return self._refuse(path, expected, value, is_numeric=not hidden)
         return value if whole else float(value)
 
     def _bool(self, value: Any, path: str) -> Any:
@@ -191,12 +195,25 @@ class Checker:
 
     def _secret(self, value: Any, path: str) -> Secret | Unset:
         if not isinstance(value, str):
-            return self._refuse(path, "text such as env:NAME or file:/path", value)
+            self._refuse(path, "text such as env:NAME or file:/path", value)
+            return UNSET
         return self._read_secret(value, path)
 
-    def _refuse(self, path: str, expected: str, value: Any) -> Unset:
-        self._faults.add(path, f"expected {expected}, got {_got(value)}")
+    def _refuse(self, path: str, expected: str, value: Any, *, is_numeric: bool = False) -> Unset:
+        got = _got_instead_of_a_number(value) if is_numeric else _got(value)
+        self._faults.add(path, f"expected {expected}, got {got}")
         return UNSET
+
+
+def _stand_in(kind: inspect.Type) -> Any:
+    """Give what keeps an item whole whose required value was refused; else `UNSET`."""
+    match kind:
+        case inspect.StrType():
+            return ABSENT
+        case inspect.CustomType():
+            return NO_SECRET
+        case _:
+            return UNSET
 
 
 def _number_of(text: str, *, whole: bool, in_tokens: bool) -> int | float | str:
@@ -209,7 +226,8 @@ def _number_of(text: str, *, whole: bool, in_tokens: bool) -> int | float | str:
         return text
 
 
-def _range(kind: inspect.IntType | inspect.FloatType) -> Range:
+def range_of(kind: inspect.IntType | inspect.FloatType) -> Range:
+    """Give the bounds a type carries in its annotation."""
     low = kind.ge if kind.ge is not None else kind.gt
     high = kind.le if kind.le is not None else kind.lt
     return Range(
@@ -247,12 +265,23 @@ def _one_of(names: Sequence[str]) -> str:
     return listed if len(names) == 1 else f"one of {listed}"
 
 
+def _got_instead_of_a_number(value: Any) -> str:
+    """Describe a wrong value where a number belongs; only there a number is repeated."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:.12g}" if math.isfinite(value) else "a number that is not finite"
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", value, re.ASCII):
+        return "a number in quotes"
+    if isinstance(value, str) and parse_amount(value) is not None:
+        return "a number with a unit, which only counts of tokens take"
+    return _got(value)
+
+
 def _got(value: Any) -> str:
-    """Describe a wrong value; texts are not repeated, since one may be a misplaced secret."""
+    """Describe a wrong value without repeating it: it may be a misplaced secret."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return f"{value:.12g}" if math.isfinite(value) else "a number that is not finite"
+        return "a number"
     if isinstance(value, str):
         return "text"
     if isinstance(value, dict):

@@ -4,6 +4,7 @@ YAML 1.2 with the safe schema and less: no tags, dates, merge keys, duplicate ke
 documents, bounded in size, depth and alias expansion. JSON is the same language with other spaces.
 """
 
+import re
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 200_000  # aliases count as often as they are used
 MAX_DEPTH: Final = 32
 
+_QUOTED: Final = re.compile(r" ?(?:'[^']{2,}'|\"[^\"]{2,}\")")
 _TAG: Final = "tag:yaml.org,2002:"
 _REFUSED: Final = MappingProxyType(
     {
@@ -67,10 +69,12 @@ def _compose(text: str, faults: Faults) -> Node | None:
     try:
         node: Node | None = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
-        # Never the error's own text: it quotes the line, which may hold a secret.
+        # Never the error's own text: it quotes the line, which may hold a secret; even the short
+        # description names an alias or a tag, as which a secret that begins with * or ! is read.
         where = error.problem_mark or error.context_mark
         place = f"line {where.line + 1}, column {where.column + 1}: " if where else ""
-        faults.add("", f"{place}not valid YAML: {error.problem or error.context}")
+        problem = _QUOTED.sub("", str(error.problem or error.context))
+        faults.add("", f"{place}not valid YAML: {problem}")
         return None
     except YAMLError:
         faults.add("", "not valid YAML: a character is not allowed")

@@ -26,12 +26,22 @@ class Expander:
     Args:
         environ: the environment.
         faults: what cannot be resolved is added here, without any value.
+        files: content of the files a configuration may name; None reads them from the disk.
+
+    Attributes:
+        contents: what every file that was named holds.
     """
 
-    def __init__(self, environ: Mapping[str, str], faults: Faults) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        faults: Faults,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
         self._environ = environ
         self._faults = faults
-        self.files: list[Path] = []
+        self._files = files
+        self.contents: dict[str, bytes] = {}
 
     def expand(self, value: Any, path: str) -> Any:
         """Give `value` with every reference in its texts replaced; `$${` stands for `${`."""
@@ -96,8 +106,7 @@ class Expander:
             self._faults.add(path, "file: must name an absolute path")
             return None
         try:
-            with file.open("rb") as stream:
-                data = stream.read(MAX_SECRET_BYTES + 1)
+            data = self._content(file)
             text = data.decode().rstrip("\r\n")
         except (OSError, UnicodeDecodeError):
             self._faults.add(path, f"file {file} cannot be read as text")
@@ -105,5 +114,13 @@ class Expander:
         if len(data) > MAX_SECRET_BYTES:
             self._faults.add(path, f"file {file} is larger than {MAX_SECRET_BYTES} bytes")
             return None
-        self.files.append(file)
+        self.contents[str(file)] = data
         return text
+
+    def _content(self, file: Path) -> bytes:
+        if self._files is None:
+            with file.open("rb") as stream:
+                return stream.read(MAX_SECRET_BYTES + 1)
+        if str(file) not in self._files:
+            raise FileNotFoundError(file)
+        return self._files[str(file)]

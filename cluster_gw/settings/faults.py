@@ -16,6 +16,18 @@ class Expanded(str):
     __slots__ = ()
 
 
+class Absent(str):
+    """Stands for a required text that was refused, so that the rest of its item is looked at.
+
+    Its value fits every pattern of an id, name or digest; checks skip it, its fault is noted.
+    """
+
+    __slots__ = ()
+
+
+ABSENT: Final = Absent("0" * 64)
+
+
 class Faults:
     """Collects faults and warnings in the order in which they were found."""
 

@@ -18,6 +18,7 @@ from cluster_gw.settings.pool import ModelSettings, Settings
 from cluster_gw.settings.references import check_pool
 from cluster_gw.settings.rules import Runnable, check_gateway
 from cluster_gw.settings.sections import RedisSettings
+from cluster_gw.settings.shared import Source, read_source
 from cluster_gw.settings.written import Document
 
 DEFAULT_PATH: Final = "cluster-gw.yaml"
@@ -32,11 +33,13 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         settings: what it says.
         warnings: one line per thing an operator should see.
+        source: what it was made from, for processes that must see exactly the same.
         files: every file it was read from, secrets included: what a watch has to look at.
     """
 
     settings: Settings
     warnings: tuple[str, ...]
+    source: Source
     files: tuple[Path, ...] = ()
 
 
@@ -58,6 +61,20 @@ def load(path: Path | str, environ: Mapping[str, str], runnable: Runnable = THIS
     """
     loaded = load_bytes(_read(Path(path)), environ, runnable)
     return msgspec.structs.replace(loaded, files=(Path(path), *loaded.files))
+
+
+def load_shared(fd: int, environ: Mapping[str, str]) -> Loaded:
+    """Load what another process has accepted and shared; no file is read.
+
+    Args:
+        fd: see `shared.write_source`.
+        environ: the environment the other process saw.
+
+    Raises:
+        ConfigInvalidError: it cannot be used.
+    """
+    source = read_source(fd)
+    return load_bytes(source.text, environ, files=source.files)
 
 
 def load_redis(path: Path | str, environ: Mapping[str, str]) -> RedisSettings:
@@ -83,18 +100,34 @@ def _read(path: Path) -> bytes:
 
 
 def load_bytes(
-    data: bytes, environ: Mapping[str, str], runnable: Runnable = THIS_VERSION
+    data: bytes,
+    environ: Mapping[str, str],
+    runnable: Runnable = THIS_VERSION,
+    files: Mapping[str, bytes] | None = None,
 ) -> Loaded:
-    """Check and resolve the text of a configuration; see `load`."""
+    """Check and resolve the text of a configuration; see `load`.
+
+    Args:
+        data: YAML or JSON.
+        environ: where references and overrides are looked up.
+        runnable: what this version can do.
+        files: content of the files it names; None reads them from the disk.
+
+    Raises:
+        ConfigInvalidError: it cannot be used.
+    """
     faults = Faults()
     document = read_document(data, faults)
-    expander = Expander(environ, faults)
+    if not document and not faults.lines:
+        faults.add("", "the file is empty: there is nothing to serve")
+    expander = Expander(environ, faults, files)
     settings = _check(document, expander, environ, faults, runnable)
     models = read_weights(environ, settings.models, faults)
     return Loaded(
         settings=msgspec.structs.replace(settings, models=models),
         warnings=tuple(faults.warnings),
-        files=tuple(expander.files),
+        source=Source(text=data, files=expander.contents),
+        files=tuple(Path(name) for name in expander.contents),
     )
 
 

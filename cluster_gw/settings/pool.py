@@ -30,7 +30,14 @@ Score = Annotated[float, Meta(ge=0.0, le=1e9)]
 
 
 class TimeoutSettings(Section, frozen=True, kw_only=True):
-    """Phase timeouts a provider sets itself; None leaves the preset's or the common value."""
+    """Phase timeouts a provider sets itself; None leaves the preset's or the common value.
+
+    Attributes:
+        connect_s: until the connection stands.
+        first_byte_s: until the first byte of the answer.
+        stall_s: between two bytes of it.
+        total_s: for the whole call.
+    """
 
     connect_s: PositiveSeconds | None = None
     first_byte_s: PositiveSeconds | None = None
@@ -43,8 +50,12 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         preset: name of a bundled provider.
+        dialect: API it speaks; this version has `openai`.
+        base_url: where it is, up to and including `/v1`; without credentials.
+        keyless: whether it is called without a credential.
         limits: bounds of each of its keys over all models; a key's own bounds win.
         day_reset: `rolling`, or the zone in which the provider's day ends.
+        timeouts: bounds of the phases of a call.
     """
 
     preset: str | None = None
@@ -60,9 +71,13 @@ class KeySettings(Section, frozen=True, kw_only=True):
     """One provider credential.
 
     Attributes:
-        models: upstream models it may serve; None means all.
-        account: keys of one account share their limits' slot; None means a key of its own.
+        id: its name in logs, metrics and Redis.
+        provider: whose credential it is.
+        secret: the credential: `env:NAME`, `file:/path` or the text itself.
+        models: upstream models it may serve; unset means all.
+        account: keys of one account share their limits' slot; unset means a key of its own.
         base_url: overrides the provider's, for relays.
+        limits: its own bounds over all models.
     """
 
     id: Id
@@ -75,7 +90,12 @@ class KeySettings(Section, frozen=True, kw_only=True):
 
 
 class Price(Section, frozen=True, kw_only=True):
-    """USD per million tokens; None is not known."""
+    """USD per million tokens; None is not known.
+
+    Attributes:
+        input: for the prompt.
+        output: for the answer.
+    """
 
     input: Score | None = None
     output: Score | None = None
@@ -85,8 +105,19 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     """One model of one provider.
 
     Attributes:
+        provider: who serves it; with `model` it makes the route id `provider/model`.
+        model: its name at the provider.
+        name: its name for people; unset means `model`.
+        tier: coarse class.
+        intelligence_rank: place among all models, 1 is the best; unset means the lower median.
+        speed_rank: the same for speed.
+        context_window: tokens of prompt and answer together; unset means unknown, never refused.
+        tools: whether it can call tools.
+        vision: whether it takes images.
         limits: bounds of this model on each key.
         monthly_tokens: tokens the provider gives away each month and key.
+        price: what it costs.
+        quality_hint: quality somebody measured.
         weight: multiplies the score of a scoring strategy; 0 never wins.
     """
 
@@ -107,14 +138,27 @@ class ModelSettings(Section, frozen=True, kw_only=True):
 
 
 class MemberSettings(Section, frozen=True, kw_only=True):
-    """One place of a combo."""
+    """One place of a combo.
+
+    Attributes:
+        route: `provider/model`.
+        enabled: whether it takes part.
+    """
 
     route: str
     enabled: bool = True
 
 
 class StickySettings(Section, frozen=True, kw_only=True):
-    """How a conversation stays where it is; None leaves the default of the combo's family."""
+    """How a conversation stays where it is; None leaves the default of the combo's family.
+
+    Attributes:
+        enabled: whether it does.
+        scope: what belongs together: a run or a session.
+        mode: whether the place binds or is preferred.
+        ttl_s: how long it is kept after the last request.
+        min_headroom: share of a limit below which it is given up.
+    """
 
     enabled: bool | None = None
     scope: Literal["run", "session"] | None = None
@@ -124,7 +168,14 @@ class StickySettings(Section, frozen=True, kw_only=True):
 
 
 class StrategyOptions(Section, frozen=True, kw_only=True):
-    """Options of the scoring strategies; `sticky` is an alias of the combo's `sticky.enabled`."""
+    """Options of the scoring strategies; `sticky` is an alias of the combo's `sticky.enabled`.
+
+    Attributes:
+        lkgp_boost: bonus of the route that answered last.
+        exploration: share of requests that try another than the best.
+        weights: weight of each factor, by name.
+        sticky: the same as the combo's `sticky.enabled`.
+    """
 
     lkgp_boost: Ratio = 0.10
     exploration: Ratio = 0.03
@@ -133,7 +184,15 @@ class StrategyOptions(Section, frozen=True, kw_only=True):
 
 
 class ResponseSettings(Section, frozen=True, kw_only=True):
-    """What an answer must have; None leaves the default of the combo's family."""
+    """What an answer must have; None leaves the default of the combo's family.
+
+    Attributes:
+        reject_empty: whether an answer without content is a failure.
+        require_terminal: whether an answer without its end is one.
+        min_content_length: shortest content, in bytes.
+        forbidden_substrings: texts no answer may contain.
+        apply_to: which answers are looked at.
+    """
 
     reject_empty: bool | None = None
     require_terminal: bool = False
@@ -146,7 +205,15 @@ class ComboSettings(Section, frozen=True, kw_only=True):
     """A named chain of routes.
 
     Attributes:
+        id: what clients send as `model`.
+        family: which generation of strategies it uses.
+        strategy: how its members are ranked; this version has `priority`, and for `classic` also
+            `round-robin`.
+        weights: weight of each factor, by name.
         members: route ids in declared order, or `all` routes.
+        sticky: how a conversation stays where it is.
+        strategy_options: options of the scoring strategies.
+        response: what an answer must have.
         profile: whether clients see it as a profile of the default combo.
     """
 
@@ -162,7 +229,15 @@ class ComboSettings(Section, frozen=True, kw_only=True):
 
 
 class ClientLimits(Section, frozen=True, kw_only=True):
-    """Bounds of one client over everything it calls; None is not limited."""
+    """Bounds of one client over everything it calls; None is not limited.
+
+    Attributes:
+        rpm: requests a minute.
+        tpm: tokens a minute.
+        concurrency: requests at the same time.
+        monthly_tokens: tokens a calendar month (UTC).
+        monthly_usd: USD a calendar month (UTC), at the models' prices.
+    """
 
     rpm: Count | None = None
     tpm: Count | None = None
@@ -175,6 +250,9 @@ class ClientSettings(Section, frozen=True, kw_only=True):
     """An app with its own key; only the SHA-256 of the key is known here.
 
     Attributes:
+        id: its name in logs and Redis.
+        key_sha256: SHA-256 of its key, in hexadecimal; the key itself is not known here.
+        limits: bounds over everything it calls.
         combos: combo ids it may name, or `*` for everything including routes.
         detail: whether it may ask for rankings and attempts.
     """
@@ -187,7 +265,24 @@ class ClientSettings(Section, frozen=True, kw_only=True):
 
 
 class Settings(Section, frozen=True, kw_only=True):
-    """The whole configuration, checked; every reference in it resolves."""
+    """The whole configuration, checked; every reference in it resolves.
+
+    Attributes:
+        server: addresses, worker processes, bounds.
+        redis: where the shared state lives.
+        providers: upstream hosts, by name.
+        keys: credentials at providers.
+        models: models of providers; a preset brings its own when none is declared for its provider.
+        combos: what clients select as `model`.
+        default_combo: combo of requests that name none or `auto`.
+        unknown_model: whether an unknown name is a 404 or goes to the default combo.
+        unify: which routes are the same model under several names.
+        routing: the choice of a target and the loop over targets.
+        cache: the response cache.
+        clients: apps with keys of their own.
+        auth: whether clients need a key.
+        telemetry: logs and metrics.
+    """
 
     server: ServerSettings = ServerSettings()
     redis: RedisSettings = RedisSettings()

@@ -6,9 +6,8 @@ from typing import Final
 from cluster_gw.core.limits.windows import ROLLING
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
-from cluster_gw.settings.faults import Faults, at_index, at_name, shown, unknown
+from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown, unknown
 from cluster_gw.settings.pool import (
-    ClientLimits,
     ComboSettings,
     MemberSettings,
     ProviderSettings,
@@ -65,6 +64,8 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
     for path, key in keys:
         if key.id in reserved:
             faults.add(at_name(path, "id"), "is the name of the provider's own keyless entry")
+        if isinstance(key.provider, Absent):
+            continue
         if key.provider not in providers:
             faults.add(at_name(path, "provider"), unknown(key.provider, providers))
             continue
@@ -75,7 +76,7 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
         if key.base_url is not None and not is_http_url(key.base_url):
             faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
         first = seen.setdefault((key.provider, key.secret.reveal()), path)
-        if first != path:
+        if first != path and key.secret:
             faults.warn(path, f"has the same secret as {first}: their limits are counted apart")
 
 
@@ -93,11 +94,15 @@ def _check_models(settings: Settings, document: Document, faults: Faults) -> Non
     providers = document.providers()
     models = list(document.items("models", settings.models))
     _check_unique(
-        [(at_name(path, "model"), f"{model.provider}/{model.model}") for path, model in models],
+        [
+            (at_name(path, "model"), f"{model.provider}/{model.model}")
+            for path, model in models
+            if not isinstance(model.model, Absent)
+        ],
         faults,
     )
     for path, model in models:
-        if model.provider not in providers:
+        if model.provider not in providers and not isinstance(model.provider, Absent):
             faults.add(at_name(path, "provider"), unknown(model.provider, providers))
         if not model.model.isprintable() or " " in model.model:
             faults.add(at_name(path, "model"), "must be printable and without spaces")
@@ -124,19 +129,20 @@ def _check_combos(
 def _check_strategy(combo: ComboSettings, path: str, runnable: Runnable, faults: Faults) -> None:
     place, name = at_name(path, "strategy"), combo.strategy
     mine = STRATEGIES[combo.family]
+    usable = [each for each in mine if each in runnable.strategies]
     others = [family for family, names in STRATEGIES.items() if name in names]
-    if name in mine and name in runnable.strategies:
+    if name in usable:
         return
-    if name in mine:
-        usable = " or ".join(f'"{s}"' for s in sorted(runnable.strategies))
-        faults.add(place, f"{shown(name)} is {NOT_YET}; use {usable}")
-    elif others:
+    if not others:
+        faults.add(place, unknown(name, usable))
+    elif name in runnable.strategies:
         faults.add(
             place,
             f'{shown(name)} belongs to family "{others[0]}", this combo is "{combo.family}"',
         )
     else:
-        faults.add(place, unknown(name, mine))
+        listed = " or ".join(f'"{each}"' for each in usable)
+        faults.add(place, f"{shown(name)} is {NOT_YET}; use {listed}")
 
 
 def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:
@@ -166,6 +172,8 @@ def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: F
         place = at_index(at_name(path, "members"), i)
         name = member.route if isinstance(member, MemberSettings) else member
         route = route_of(name, routes)
+        if isinstance(name, Absent):
+            continue
         if isinstance(member, MemberSettings):
             place = at_name(place, "route")
         if route is None:
@@ -189,11 +197,21 @@ def _check_clients(settings: Settings, document: Document, faults: Faults) -> No
     clients = list(document.items("clients", settings.clients))
     combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos)]
     _check_unique([(at_name(path, "id"), client.id) for path, client in clients], faults)
-    hashes = [(at_name(path, "key_sha256"), client.key_sha256.lower()) for path, client in clients]
+    hashes = [
+        (at_name(path, "key_sha256"), client.key_sha256.lower())
+        for path, client in clients
+        if not isinstance(client.key_sha256, Absent)
+    ]
     _check_unique(hashes, faults, what="this hash")
+    unpriced = [
+        f"{model.provider}/{model.model}"
+        for model in settings.models
+        if model.price.input is None or model.price.output is None
+    ]
     for path, client in clients:
-        if client.limits != ClientLimits():
-            faults.warn(at_name(path, "limits"), f"{NOT_YET}; they are not enforced")
+        if client.limits.monthly_usd is not None and unpriced:
+            place = at_name(path, "limits.monthly_usd")
+            faults.warn(place, f"does not count models without a price: {', '.join(unpriced)}")
         for i, name in enumerate(client.combos):
             if name != ALL and name not in combos:
                 place = at_index(at_name(path, "combos"), i)
@@ -205,6 +223,8 @@ def _check_unique(
 ) -> None:
     seen: dict[str, str] = {}
     for path, name in named:
+        if isinstance(name, Absent):
+            continue
         first = seen.setdefault(name, path)
         if first != path:
             faults.add(path, f"{what or shown(name)} stands already at {first}")

@@ -28,7 +28,18 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ServerSettings(Section, frozen=True, kw_only=True):
-    """Listening addresses and bounds of the data plane and the operations plane."""
+    """Listening addresses and bounds of the data plane and the operations plane.
+
+    Attributes:
+        host: address of the data plane; beyond loopback it needs `auth.mode: keys`.
+        port: port of the data plane.
+        admin_host: address of the operations plane.
+        admin_port: port of the operations plane; must differ from `port` on the same address.
+        workers: worker processes; they share the port.
+        max_body_mb: largest request body, in MB of 1024 KB; larger ones get 413.
+        max_head_kb: largest request head, in KB; larger ones get 431.
+        drain_s: how long open answers may run on when the group ends.
+    """
 
     host: Name = "127.0.0.1"
     port: Port = 8080
@@ -45,7 +56,7 @@ class RedisSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         url: `embedded:`, `redis://`, `rediss://` or `unix://`; it may hold a password.
-        data_dir: folder of the embedded server; None means `./cluster-gw-data`.
+        data_dir: folder of the embedded server; unset means `./cluster-gw-data`.
         cache_url: another Redis for the response cache, which may evict.
         prefix: start of every key name.
         when_lost: what a worker does when it cannot reach Redis.
@@ -59,21 +70,37 @@ class RedisSettings(Section, frozen=True, kw_only=True):
 
 
 class UnifyMerge(Section, frozen=True, kw_only=True):
-    """Models that count as one group although their names differ."""
+    """Models that count as one group although their names differ.
+
+    Attributes:
+        into: name of the group.
+        keys: names that count as this group.
+    """
 
     into: Name
     keys: tuple[Name, ...]
 
 
 class UnifySplit(Section, frozen=True, kw_only=True):
-    """A model that leaves the group its name would put it in."""
+    """A model that leaves the group its name would put it in.
+
+    Attributes:
+        member: route that leaves its group.
+        group_key: group it gets instead; unset means one of its own.
+    """
 
     member: Name
     group_key: Name | None = None
 
 
 class UnifySettings(Section, frozen=True, kw_only=True):
-    """Which routes are the same model under several names."""
+    """Which routes are the same model under several names.
+
+    Attributes:
+        enabled: whether the same model under several providers counts as one.
+        merges: groups that are joined.
+        splits: routes that are taken out of their group.
+    """
 
     enabled: bool = True
     merges: tuple[UnifyMerge, ...] = ()
@@ -81,14 +108,26 @@ class UnifySettings(Section, frozen=True, kw_only=True):
 
 
 class HeadroomSettings(Section, frozen=True, kw_only=True):
-    """How scarce quota lowers a score; ratios of what remains."""
+    """How scarce quota lowers a score; ratios of what remains.
+
+    Attributes:
+        ramp_start: share of a limit below which the score falls.
+        floor: factor that is left when nothing remains.
+    """
 
     ramp_start: Ratio = 0.2
     floor: Ratio = 0.1
 
 
 class PeakHours(Section, frozen=True, kw_only=True):
-    """Hours in which speed counts less; the start is inclusive, the end exclusive."""
+    """Hours in which speed counts less; the start is inclusive, the end exclusive.
+
+    Attributes:
+        enabled: whether there are such hours.
+        start_hour: first hour of them.
+        end_hour: first hour after them; smaller than the start, they pass midnight.
+        timezone: zone the hours are in.
+    """
 
     enabled: bool = False
     start_hour: Hour = 18
@@ -97,21 +136,37 @@ class PeakHours(Section, frozen=True, kw_only=True):
 
 
 class PriorCounts(Section, frozen=True, kw_only=True):
-    """Successes and failures somebody else saw."""
+    """Successes and failures somebody else saw.
+
+    Attributes:
+        successes: calls that went well.
+        failures: calls that failed.
+    """
 
     successes: Annotated[float, Meta(ge=0.0, le=1e12)] = 0.0
     failures: Annotated[float, Meta(ge=0.0, le=1e12)] = 0.0
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
-    """How long a request may wait for capacity; 0 means it never waits."""
+    """How long a request may wait for capacity; 0 means it never waits.
+
+    Attributes:
+        max_wait_ms: longest wait; a client's own `X-Gw-Max-Wait` wins.
+        max_depth: requests that may wait at the same time in one worker.
+    """
 
     max_wait_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     max_depth: PositiveCount = 1000
 
 
 class BreakerSettings(Section, frozen=True, kw_only=True):
-    """When a target is cut off after failures in a row."""
+    """When a target is cut off after failures in a row.
+
+    Attributes:
+        threshold: failures in a row that open it.
+        cooldown_ms: time until one trial is let through.
+        count_rate_limit: whether a 429 counts as a failure.
+    """
 
     threshold: PositiveCount = 3
     cooldown_ms: Annotated[int, Meta(ge=1, le=86_400_000)] = 30_000
@@ -119,14 +174,27 @@ class BreakerSettings(Section, frozen=True, kw_only=True):
 
 
 class CooldownSettings(Section, frozen=True, kw_only=True):
-    """Rests after failures; the ceiling never shortens a time the provider stated."""
+    """Rests after failures; the ceiling never shortens a time the provider stated.
+
+    Attributes:
+        transient_s: rest after a 5xx, timeout or broken connection; 0 leaves these to the breaker.
+        ceiling_s: longest rest we choose ourselves.
+    """
 
     transient_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 0.0
     ceiling_s: Annotated[float, Meta(ge=60.0, le=86_400.0)] | None = None
 
 
 class PenaltySettings(Section, frozen=True, kw_only=True):
-    """Points a model collects; they decay by one each `decay_s`."""
+    """Points a model collects; they decay by one each `decay_s`.
+
+    Attributes:
+        rate_limit: points for a 429.
+        failure: points for another failure.
+        success: points for an answer; not above 0.
+        decay_s: time in which one point goes.
+        max: most points a model can have.
+    """
 
     rate_limit: Annotated[float, Meta(ge=0.0, le=1000.0)] = 3.0
     failure: Annotated[float, Meta(ge=0.0, le=1000.0)] = 1.0
@@ -136,7 +204,13 @@ class PenaltySettings(Section, frozen=True, kw_only=True):
 
 
 class BenchSettings(Section, frozen=True, kw_only=True):
-    """When a model rests on all its keys."""
+    """When a model rests on all its keys.
+
+    Attributes:
+        failures: failures that bench a model.
+        within_s: time within which they count.
+        for_s: how long it rests.
+    """
 
     failures: PositiveCount = 3
     within_s: PositiveSeconds = 900.0
@@ -144,7 +218,24 @@ class BenchSettings(Section, frozen=True, kw_only=True):
 
 
 class RoutingSettings(Section, frozen=True, kw_only=True):
-    """Everything that tunes the choice of a target and the loop over targets."""
+    """Everything that tunes the choice of a target and the loop over targets.
+
+    Attributes:
+        key_selection: which key of a route goes first; `auto` learns it.
+        headroom: how scarce quota lowers a score.
+        explore_unmeasured: share of requests that try a route without statistics.
+        affinity_hash: how prefix affinity maps prompts to routes.
+        task_weight_share: how much the kind of task moves the weights.
+        peak_hours: hours in which speed counts less.
+        community_prior: statistics others collected, by route.
+        attempts: bounds of the loop over candidates.
+        queue: waiting for capacity.
+        peek: what is looked at before an answer is committed.
+        breaker: when a target is cut off.
+        cooldown: rests after failures.
+        penalty: points that lower a model's place.
+        bench: when a model rests on all its keys.
+    """
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
     headroom: HeadroomSettings = HeadroomSettings()
@@ -163,7 +254,16 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
 
 
 class CacheSettings(Section, frozen=True, kw_only=True):
-    """The response cache; off unless asked for."""
+    """The response cache; off unless asked for.
+
+    Attributes:
+        enabled: whether answers are stored.
+        ttl_s: how long an answer is valid.
+        max_temperature: requests above it are not cached.
+        max_entries: answers stored at most.
+        max_entry_mb: largest answer stored.
+        scope: whether clients share answers.
+    """
 
     enabled: bool = False
     ttl_s: PositiveSeconds = 3600.0
@@ -174,13 +274,24 @@ class CacheSettings(Section, frozen=True, kw_only=True):
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):
-    """Whether clients need a key; `none` is refused on a host others can reach."""
+    """Whether clients need a key; `none` is refused on a host others can reach.
+
+    Attributes:
+        mode: `keys` asks every client for one; `none` is for loopback only.
+    """
 
     mode: Literal["keys", "none"] = "keys"
 
 
 class TelemetrySettings(Section, frozen=True, kw_only=True):
-    """Logs, metrics and how much of a fallback is shown to everybody."""
+    """Logs, metrics and how much of a fallback is shown to everybody.
+
+    Attributes:
+        log: `json` for programs, `text` for people; `NO_COLOR` switches colours off.
+        metrics: whether `/metrics` is served.
+        otlp_endpoint: where traces go.
+        fallback_detail: whether `X-Fallback-Detail` is sent to everybody.
+    """
 
     log: Literal["json", "text"] = "json"
     metrics: bool = True

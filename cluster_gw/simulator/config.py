@@ -38,7 +38,7 @@ class SimulatorConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         name: what fault matches call this provider.
         port: 0 lets the system choose.
         keys: secret to limits. A secret outside it is answered 401 unless `any_key` is set;
-            then it gets `default_limits`.
+            then it gets `default_limits`, and so does a request without any.
         models: what `GET /v1/models` lists. Other names are 404 unless `any_model` is set;
             names that spell a fault (`fault-status-503`) are always served.
         latency_ms: time before the response headers, plus up to `jitter_ms`.
@@ -77,6 +77,8 @@ class SimulatorConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 def key_label(config: SimulatorConfig, secret: str) -> str:
     """Name of a key in statistics and fault matches: its label, else a digest of the secret."""
+    if not secret:
+        return "no-key"
     rule = config.keys.get(secret)
     if rule is not None and rule.label:
         return rule.label

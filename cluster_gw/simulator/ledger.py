@@ -128,9 +128,12 @@ class Ledger:
         self._counts = dict.fromkeys(("requests", "invalid", "unauthorized"), 0)
 
     def account(self, secret: str) -> Account | None:
-        """The books of a key, or `None` when the provider does not know it."""
+        """The books of a key, or `None` when the provider does not know it.
+
+        A request without a key has the empty one.
+        """
         known = self._accounts.get(secret)
-        if known is None and self._config.any_key and secret:
+        if known is None and self._config.any_key:
             known = self._accounts[secret] = Account(self._config, secret)
         return known
 

@@ -1,4 +1,4 @@
-"""The Redis client of a worker: one lane, reopened in the background whenever it is lost.
+"""The Redis client of a worker: one server, the master of a Sentinel service, or a cluster.
 
 Callers see values or two faults: `StoreLostError` when the outcome is unknown or Redis refused to
 work, `ScriptContractError` when the call itself was wrong. No other exception passes this door.
@@ -6,39 +6,82 @@ While Redis is away a call fails at once, without waiting.
 """
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-import hiredis
-
-from cluster_gw.errors import ScriptContractError, StoreLostError
-from cluster_gw.store.lane import Lane, NotSentError, Reply, ScriptMissingError, disconnect
+from cluster_gw.errors import ConfigInvalidError, ScriptContractError, StoreLostError
+from cluster_gw.store.address import Address, AddressError, parse_address
+from cluster_gw.store.cluster import Cluster
+from cluster_gw.store.lane import Argument, Lane, NotSentError, Reply, ScriptMissingError, pack
+from cluster_gw.store.link import Link
 from cluster_gw.store.scripts import Script
-from cluster_gw.store.topology import TLS_CONNECT_TIMEOUT_S, ConnectionSource, SingleServer
+from cluster_gw.store.topology import ConnectionSource, Dialer, FixedServer, SentinelMaster
 
 DEADLINE_S: Final = 0.7
 MAX_PENDING: Final = 20_000
-MAX_MISSES: Final = 3
-BACKOFF_MIN_S: Final = 0.02
-BACKOFF_MAX_S: Final = 0.25
 
-Argument = bytes | str | int | float
+
+class Route(Protocol):
+    """The connections of a client: a `Link` to one server, or a `Cluster` of them."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether calls are being sent now, to every server that is needed."""
+        ...
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether no server is connected."""
+        ...
+
+    @property
+    def calls(self) -> int:
+        """Calls sent since the start."""
+        ...
+
+    @property
+    def flushes(self) -> int:
+        """Writes made since the start."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """Calls that wait for a reply."""
+        ...
+
+    @property
+    def reconnects(self) -> int:
+        """Connections opened after the first to a server."""
+        ...
+
+    def lane_for(self, args: Sequence[Argument], /) -> Lane | None:
+        """The lane a command must take, dead or alive; None when there is none yet."""
+        ...
+
+    def live_lanes(self) -> list[Lane]:
+        """All lanes that work."""
+        ...
+
+    def start(self) -> None:
+        """Begin to connect."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
 
 
 class RedisClient:
     """Calls Redis for one worker.
 
     Args:
-        url: `redis://`, `rediss://` or `unix://`.
-        prefix: prefix of the key names; also names the connection in `CLIENT LIST`.
+        url: where Redis is, in a form that `store.address` reads.
+        prefix: prefix of the key names; also names the connections in `CLIENT LIST`.
         deadline_s: the longest a call may take, above 0.
-        max_pending: calls without a reply before further ones fail at once.
-        source: gives connections instead of `url`, for other topologies.
+        max_pending: calls without a reply, per server, before further ones fail at once.
 
     Attributes:
         lost: calls that ended with `StoreLostError`.
-        reconnects: lanes opened after the first.
 
     Raises:
         ConfigInvalidError: the URL cannot be used.
@@ -51,42 +94,48 @@ class RedisClient:
         prefix: str,
         deadline_s: float = DEADLINE_S,
         max_pending: int = MAX_PENDING,
-        source: ConnectionSource | None = None,
     ) -> None:
         self.prefix = prefix
         self.deadline_s = deadline_s
         self.lost = 0
-        self.reconnects = 0
-        self._source = source or SingleServer(url, name=prefix)
         self._max_pending = max_pending
-        self._lane: Lane | None = None
-        self._closed = False
-        self._past_calls = 0
-        self._past_flushes = 0
         self._was_up = False
+        self._up = asyncio.Event()
         self._callbacks: list[Callable[[bool], None]] = []
-        self._reconnecting: asyncio.Task[None] | None = None
-        self._jitter = random.SystemRandom().random
+        try:
+            self._route = self._build(parse_address(url))
+        except AddressError as fault:  # its text repeats nothing of the URL
+            raise ConfigInvalidError([f"redis.url: {fault}"]) from None
 
     @property
     def is_up(self) -> bool:
-        """Whether calls are being sent now."""
-        return self._lane is not None and not self._lane.is_dead
+        """Whether calls are being sent now; of a cluster, whether all slots are reached."""
+        return self._route.is_up
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether nothing at all is reached; a cluster may be neither up nor cut off."""
+        return self._route.is_cut_off
 
     @property
     def calls(self) -> int:
         """Calls sent since the start."""
-        return self._past_calls + (self._lane.calls if self._lane else 0)
+        return self._route.calls
 
     @property
     def flushes(self) -> int:
-        """Writes made since the start; one carries all calls of a turn of the loop."""
-        return self._past_flushes + (self._lane.flushes if self._lane else 0)
+        """Writes made since the start; one carries all calls of a turn of the loop to a server."""
+        return self._route.flushes
 
     @property
     def pending(self) -> int:
         """Calls that wait for a reply."""
-        return self._lane.pending if self._lane else 0
+        return self._route.pending
+
+    @property
+    def reconnects(self) -> int:
+        """Connections opened after the first to a server."""
+        return self._route.reconnects
 
     def on_change(self, callback: Callable[[bool], None]) -> None:
         """Have `callback(is_up)` called whenever the connection is gained or lost."""
@@ -99,33 +148,20 @@ class RedisClient:
             StoreLostError: not connected in time. The client keeps trying in the background until
                 it is closed.
         """
-        self._reconnect_soon(first=True)
-        until = asyncio.get_running_loop().time() + deadline_s
-        while not self.is_up:
-            left_s = until - asyncio.get_running_loop().time()
-            if left_s <= 0 or self._reconnecting is None:
-                raise StoreLostError("redis cannot be reached")
-            await asyncio.wait({self._reconnecting}, timeout=left_s)
+        self._route.start()
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._up.wait()
+        except TimeoutError:
+            raise StoreLostError("redis cannot be reached") from None
 
     async def close(self) -> None:
-        """Stop reconnecting and close the connection; calls still waiting fail."""
-        self._closed = True
-        if self._reconnecting is not None:
-            self._reconnecting.cancel()
-            await asyncio.gather(self._reconnecting, return_exceptions=True)
-        if self._lane is not None:
-            await self._lane.close()
+        """Stop reconnecting and close the connections; calls still waiting fail."""
+        await self._route.close()
 
     def submit(self, *args: Argument, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a command without waiting: see `call`; the future carries the reply or fault."""
-        lane = self._lane
-        if lane is None or lane.is_dead:
-            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            future.set_exception(NotSentError("redis is away"))
-        else:
-            future = lane.submit(pack(args), lazy=lazy)
-        future.add_done_callback(self._count_lost)
-        return future
+        return self._submit_on(self._route.lane_for(args), args, lazy=lazy)
 
     def submit_script(
         self, script: Script, keys: Sequence[str], args: Sequence[Argument], *, lazy: bool = False
@@ -161,82 +197,82 @@ class RedisClient:
             StoreLostError: see `call`.
             ScriptContractError: the script refused its arguments, or did not answer a list.
         """
+        until_s = asyncio.get_running_loop().time() + self.deadline_s
         try:
             reply = await self.submit_script(script, keys, args, lazy=lazy)
         except ScriptMissingError:
-            # Both leave in one write, and one connection keeps their order.
-            load = self.submit("SCRIPT", "LOAD", script.text)
-            again = self.submit_script(script, keys, args)
-            await load
-            reply = await again
+            reply = await self._run_loaded(script, keys, args, until_s)
         if not isinstance(reply, list):
             raise ScriptContractError(f"{script.name} did not answer a list")
         return reply
 
+    async def _run_loaded(
+        self, script: Script, keys: Sequence[str], args: Sequence[Argument], until_s: float
+    ) -> Reply:
+        """Load a script and run it, within what is left of the first try's deadline."""
+        # Both leave in one write, and one connection keeps their order. The other nodes of a
+        # cluster load it, too: the slot may be on its way to one of them.
+        loads = self._load(script)
+        again = self.submit_script(script, keys, args)
+        try:
+            async with asyncio.timeout_at(until_s):
+                reply, *_ = await asyncio.gather(again, *loads, return_exceptions=True)
+        except TimeoutError:
+            raise StoreLostError("no reply within the deadline") from None
+        if isinstance(reply, BaseException):
+            raise reply from None
+        return reply
+
     def _count_lost(self, future: asyncio.Future[Reply]) -> None:
-        if not future.cancelled() and isinstance(future.exception(), StoreLostError):
+        if future.cancelled():
+            return
+        fault = future.exception()
+        # A script that has to be loaded first is no loss: nothing was executed, and it is repeated.
+        if isinstance(fault, StoreLostError) and not isinstance(fault, ScriptMissingError):
             self.lost += 1
 
-    def _lane_died(self, lane: Lane) -> None:
-        if lane is self._lane:
-            self._tell()
-            self._reconnect_soon()
+    def _build(self, address: Address) -> Route:
+        dialer = Dialer(
+            login=address.login, tls=address.tls, database=address.database, name=self.prefix
+        )
+        if address.kind == "cluster":
+            return Cluster(
+                address,
+                dialer,
+                deadline_s=self.deadline_s,
+                max_pending=self._max_pending,
+                on_change=self._tell,
+            )
+        source: ConnectionSource = FixedServer(dialer, address.servers[0])
+        if address.kind == "sentinel":
+            source = SentinelMaster(address, dialer)
+        return Link(
+            source,
+            deadline_s=self.deadline_s,
+            max_pending=self._max_pending,
+            on_change=self._tell,
+        )
+
+    def _submit_on(
+        self, lane: Lane | None, args: Sequence[Argument], *, lazy: bool = False
+    ) -> asyncio.Future[Reply]:
+        if lane is None or lane.is_dead:
+            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            future.set_exception(NotSentError("redis is away"))
+        else:
+            future = lane.submit(pack(args), lazy=lazy)
+        future.add_done_callback(self._count_lost)
+        return future
+
+    def _load(self, script: Script) -> list[asyncio.Future[Reply]]:
+        command = ("SCRIPT", "LOAD", script.text)
+        return [self._submit_on(lane, command) for lane in self._route.live_lanes()]
 
     def _tell(self) -> None:
         if self.is_up == self._was_up:
             return
         self._was_up = self.is_up
+        if self._was_up:
+            self._up.set()
         for callback in self._callbacks:
             callback(self._was_up)
-
-    def _reconnect_soon(self, *, first: bool = False) -> None:
-        idle = self._reconnecting is None or self._reconnecting.done()
-        if idle and not self._closed:
-            loop = asyncio.get_running_loop()
-            self._reconnecting = loop.create_task(self._reconnect(first=first))
-
-    async def _reconnect(self, *, first: bool) -> None:
-        if self._lane is not None:
-            await self._lane.close()
-        backoff_s = BACKOFF_MIN_S
-        while True:
-            lane = await self._open()
-            if lane is not None and not lane.is_dead:
-                break
-            await asyncio.sleep(backoff_s * (0.5 + self._jitter() / 2))
-            backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
-        if self._lane is not None:
-            self._past_calls += self._lane.calls
-            self._past_flushes += self._lane.flushes
-        self._lane = lane
-        self.reconnects += not first
-        self._tell()
-
-    async def _open(self) -> Lane | None:
-        """Connect and prove with a PING that the server works: a frozen one accepts, too."""
-        connection = self._source.make()
-        lane: Lane | None = None
-        try:
-            async with asyncio.timeout(TLS_CONNECT_TIMEOUT_S + self.deadline_s):
-                await connection.connect()  # type: ignore[no-untyped-call]
-                lane = Lane(
-                    connection,
-                    deadline_s=self.deadline_s,
-                    max_pending=self._max_pending,
-                    max_misses=MAX_MISSES,
-                    on_death=self._lane_died,
-                )
-                await lane.submit(pack(("PING",)))
-        except Exception:  # noqa: BLE001 - the boundary: any fault means "not connected yet"
-            await (lane.close() if lane else disconnect(connection))
-            return None
-        except asyncio.CancelledError:
-            await (lane.close() if lane else disconnect(connection))
-            raise
-        return lane
-
-
-def pack(args: Sequence[Argument]) -> bytes:
-    """Encode a command in Redis' protocol."""
-    packed: bytes = hiredis.pack_command(tuple(args))  # type: ignore[arg-type] # its stub: 1-tuples
-    return packed

@@ -32,10 +32,10 @@ KEY_SHAPES: Final = (
         pattern="w:{<provider>.<account>}:<key>:<model>",
         type="hash",
         ttl="27 h",
-        content="Counters of a key on one model. i: leases in flight at the last write. "
-        "b, rs, ts, r0..r60, t0..t60: minute ring (newest second, sums, buckets of requests and "
-        "tokens). hb, hrs, hts, hr0..hr24, ht0..ht24: rolling day. d, de, dr, dt: calendar day "
-        "(yyyymmdd, its end in ms, requests, tokens).",
+        content="Counters of a key on one model. m: newest second, and requests and tokens of the "
+        "minute; m0..m61: second, requests, tokens. h, h0..h24: the same in hours, for a rolling "
+        "day. d: calendar day (yyyymmdd, its end in ms, requests, tokens). i: leases in flight, "
+        "and until when (ms) none of them expires.",
     ),
     KeyShape(
         pattern="w:{<provider>.<account>}:<key>:_all",
@@ -53,7 +53,8 @@ KEY_SHAPES: Final = (
         pattern="wl:{<provider>.<account>}:<window>",
         type="zset",
         ttl="80 min",
-        content="Leases in flight in the window of the same name: lease id, score its expiry (ms).",
+        content="Leases in flight in the window of the same name: lease id, score its expiry (ms); "
+        "minus its expiry once the slot was freed because the worker was dead.",
     ),
     KeyShape(
         pattern="lz:{<provider>.<account>}",
@@ -67,13 +68,54 @@ KEY_SHAPES: Final = (
         type="hash",
         ttl="80 min",
         content="Lease id -> record: R reserved, X reclaimed after expiry, S settled; estimate, "
-        "prompt tokens, expiry, worker, and per window the buckets it counted in.",
+        "prompt tokens, expiry, worker, and per window the buckets it counted in and R, X or F: "
+        "its slot freed because the worker was dead.",
+    ),
+    KeyShape(
+        pattern="c:{<client>}",
+        type="hash",
+        ttl="32 days",
+        content="Counters of a client that has limits. m, m0..m61, i: as in a window. month: "
+        "calendar month in UTC (yyyymm, its end in ms, tokens, micro-USD).",
+    ),
+    KeyShape(
+        pattern="cl:{<client>}",
+        type="zset",
+        ttl="80 min",
+        content="Holds of a client in flight: hold id, score its expiry (ms).",
+    ),
+    KeyShape(
+        pattern="cz:{<client>}",
+        type="zset",
+        ttl="80 min",
+        content="Hold id, score when its record is dropped (ms): 10 min after it was settled or "
+        "expired.",
+    ),
+    KeyShape(
+        pattern="ch:{<client>}",
+        type="hash",
+        ttl="80 min",
+        content="Hold id -> record: R reserved, X reclaimed after expiry, S settled; estimates of "
+        "tokens and micro-USD, what of them stays when it expires, expiry, worker, second, month.",
     ),
     KeyShape(
         pattern="rr:{<combo>}",
         type="string",
         ttl="1 day",
         content="Round-robin cursor of a combo: how often it was advanced.",
+    ),
+    KeyShape(
+        pattern="lead:{<role>}",
+        type="hash",
+        ttl="1 day",
+        content="Who has a role of the cluster: owner (worker id), until (ms), fence (grows with "
+        "each new term).",
+    ),
+    KeyShape(
+        pattern="{mem}:workers",
+        type="zset",
+        ttl="80 min",
+        content="Worker id, score its last beat (ms). Silent for 4 s means dead.",
     ),
     KeyShape(
         pattern="{meta}",
@@ -144,9 +186,27 @@ class Keys:
             counters=f"{self.prefix}:w:{slot}:{name}", flights=f"{self.prefix}:wl:{slot}:{name}"
         )
 
+    def client(self, client: str) -> tuple[str, str, str, str]:
+        """The four keys of a client's holds, in the order the scripts take them."""
+        name = f"{{{encode_part(client)}}}"
+        return (
+            f"{self.prefix}:cz:{name}",
+            f"{self.prefix}:ch:{name}",
+            f"{self.prefix}:c:{name}",
+            f"{self.prefix}:cl:{name}",
+        )
+
     def cursor(self, combo: str) -> str:
         """The round-robin cursor of a combo."""
         return f"{self.prefix}:rr:{{{encode_part(combo)}}}"
+
+    def lead(self, role: str) -> str:
+        """Hash: which worker has a role of the cluster."""
+        return f"{self.prefix}:lead:{{{encode_part(role)}}}"
+
+    def workers(self) -> str:
+        """Sorted set: when each worker last said that it lives."""
+        return f"{self.prefix}:{{mem}}:workers"
 
     def meta(self) -> str:
         """The schema marker."""

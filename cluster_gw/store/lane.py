@@ -11,11 +11,13 @@ Unknown outcomes are `StoreLostError`: a call whose deadline passed may still be
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import hiredis
+import msgspec
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import ResponseError
+from redis.exceptions import AskError, MovedError, ResponseError
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 
@@ -30,6 +32,9 @@ UNAVAILABLE: Final = frozenset(
     }
 )
 """Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
+DEMOTED: Final = "READONLY"
+MISSED: Final = "DEADLINE"
+ASKING: Final[bytes] = hiredis.pack_command(("ASKING",))
 
 
 class NotSentError(StoreLostError):
@@ -40,13 +45,55 @@ class ScriptMissingError(StoreLostError):
     """The server does not know the script; nothing was executed."""
 
 
+Argument = bytes | str | int | float
 Reply = Any
 """A reply before a wrapper reads it: bytes, int, None, or lists of these."""
 
 
+class Call(msgspec.Struct, frozen=True):
+    """One call on its way: where its outcome goes, what was sent, how often it was redirected."""
+
+    future: asyncio.Future[Reply]
+    packed: bytes
+    hops: int = 0
+
+
+class Redirect(msgspec.Struct, frozen=True, kw_only=True):
+    """Another cluster node has the slot; the call was not executed.
+
+    Attributes:
+        host: empty when it is the host of the node that answered.
+        is_ask: only for this call, while the slot is on its way; else the slot has moved for good.
+    """
+
+    slot: int
+    host: str
+    port: int
+    is_ask: bool
+
+
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told what happens on a lane.
+
+    Attributes:
+        on_death: once, when the lane is lost.
+        on_trouble: an error code that means "not now", or `DEADLINE`, as often as it is met.
+        on_redirect: takes a call that another node must have; None makes it a lost call.
+    """
+
+    on_death: Callable[["Lane"], None]
+    on_trouble: Callable[[str], None]
+    on_redirect: Callable[["Lane", Redirect, Call], None] | None = None
+
+
+def code_of(fault: ResponseError) -> str:
+    """The first word of an error reply."""
+    return str(getattr(fault, "status_code", None) or str(fault).split(" ", 1)[0])
+
+
 def fault_of_reply(fault: ResponseError) -> StoreLostError | ScriptContractError:
     """Tell what an error reply means; only its code is kept, the text may repeat arguments."""
-    code = str(getattr(fault, "status_code", None) or str(fault).split(" ", 1)[0])
+    code = code_of(fault)
     if code == "NOSCRIPT":
         return ScriptMissingError("the server does not know the script")
     if code in UNAVAILABLE:
@@ -64,7 +111,7 @@ class Lane:
         deadline_s: how long a call may take.
         max_pending: calls without a reply; further ones fail at once.
         max_misses: rounds of missed deadlines in a row after which the lane gives itself up.
-        on_death: called once, when the lane is lost.
+        listener: who is told.
     """
 
     def __init__(
@@ -74,7 +121,7 @@ class Lane:
         deadline_s: float,
         max_pending: int,
         max_misses: int,
-        on_death: Callable[["Lane"], None],
+        listener: Listener,
     ) -> None:
         self.calls = 0
         self.flushes = 0
@@ -84,10 +131,10 @@ class Lane:
         self._deadline_s = deadline_s
         self._max_pending = max_pending
         self._max_misses = max_misses
-        self._on_death = on_death
+        self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._buffer: list[bytes] = []
-        self._waiting: deque[asyncio.Future[Reply]] = deque()
+        self._waiting: deque[Call] = deque()
         self._deadlines: deque[tuple[float, asyncio.Future[Reply]]] = deque()
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._lazy_timer: asyncio.TimerHandle | None = None
@@ -118,7 +165,7 @@ class Lane:
             return future
         self.calls += 1
         self._buffer.append(packed)
-        self._waiting.append(future)
+        self._waiting.append(Call(future, packed))
         at = self._loop.time() + self._deadline_s
         self._deadlines.append((at, future))
         if self._deadline_timer is None:
@@ -128,6 +175,26 @@ class Lane:
         elif self._lazy_timer is None:
             self._lazy_timer = self._loop.call_later(LAZY_S, self._flush)
         return future
+
+    def take_over(self, call: Call, *, asking: bool) -> None:
+        """Send a call that another node redirected here; its deadline stays with that lane.
+
+        Args:
+            call: what was not executed there.
+            asking: whether the slot is still on its way, which must be said just before the call.
+        """
+        if self.is_dead or len(self._waiting) >= self._max_pending:
+            call.future.set_exception(NotSentError("the node that has the slot is away"))
+            return
+        self.calls += 1
+        if asking:
+            done: asyncio.Future[Reply] = self._loop.create_future()
+            done.set_result(None)  # its reply is of no interest
+            self._buffer.append(ASKING)
+            self._waiting.append(Call(done, ASKING))
+        self._buffer.append(call.packed)
+        self._waiting.append(Call(call.future, call.packed, call.hops + 1))
+        self._flush()
 
     def kill(self, reason: str) -> None:
         """End the lane: every pending call fails with an unknown outcome. Safe to repeat."""
@@ -141,13 +208,15 @@ class Lane:
         for task in (self._writer, self._reader):
             if task is not current:
                 task.cancel()
-        for future in self._waiting:
+        # Calls that were redirected wait on another lane, but nobody would keep their deadline.
+        waiting = [call.future for call in self._waiting]
+        for future in (*waiting, *(future for _, future in self._deadlines)):
             if not future.done():
                 future.set_exception(StoreLostError(reason))
         self._waiting.clear()
         self._deadlines.clear()
         self._buffer.clear()
-        self._on_death(self)
+        self._listener.on_death(self)
 
     async def close(self) -> None:
         """End the lane, wait for its tasks and close its connection."""
@@ -192,18 +261,31 @@ class Lane:
                 except ResponseError as fault:
                     reply = fault
                 self._answer(reply)
+                if self.is_dead:
+                    return
         except Exception as fault:  # noqa: BLE001 - the boundary: any fault of the connection
             self.kill(f"read failed: {type(fault).__name__}")
 
     def _answer(self, reply: Reply) -> None:
         self._misses_in_row = 0
-        future = self._waiting.popleft()
-        if future.done():
-            return
+        call = self._waiting.popleft()
         if isinstance(reply, ResponseError):
-            future.set_exception(fault_of_reply(reply))
-        else:
-            future.set_result(reply)
+            self._refuse(reply, call)
+        elif not call.future.done():
+            call.future.set_result(reply)
+
+    def _refuse(self, reply: ResponseError, call: Call) -> None:
+        if isinstance(reply, AskError) and self._listener.on_redirect is not None:
+            if not call.future.done():
+                self._listener.on_redirect(self, _redirect_of(reply), call)
+            return
+        if not call.future.done():
+            call.future.set_exception(fault_of_reply(reply))
+        code = code_of(reply)
+        if code == DEMOTED:  # a connection made anew finds the master
+            self.kill(f"redis answered {code}")
+        elif code in UNAVAILABLE:
+            self._listener.on_trouble(code)
 
     def _check_deadlines(self, due: float) -> None:
         self._deadline_timer = None
@@ -223,12 +305,28 @@ class Lane:
                 future.set_exception(StoreLostError("no reply within the deadline"))
         if missed:
             self._misses_in_row += 1
+            self._listener.on_trouble(MISSED)
             if self._misses_in_row >= self._max_misses:
                 self.kill("deadlines missed in a row")
                 return
         if self._deadlines:
             at = self._deadlines[0][0]
             self._deadline_timer = self._loop.call_at(at, self._check_deadlines, at)
+
+
+def _redirect_of(fault: AskError) -> Redirect:
+    return Redirect(
+        slot=fault.slot_id,
+        host=fault.host,
+        port=fault.port,
+        is_ask=not isinstance(fault, MovedError),
+    )
+
+
+def pack(args: Sequence[Argument]) -> bytes:
+    """Encode a command in Redis' protocol."""
+    packed: bytes = hiredis.pack_command(tuple(args))  # type: ignore[arg-type] # its stub: 1-tuples
+    return packed
 
 
 async def disconnect(connection: AbstractConnection) -> None:

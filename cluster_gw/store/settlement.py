@@ -6,7 +6,7 @@ so repeating is safe within that time and stops a minute before its end.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -26,19 +26,29 @@ BATCH: Final = 256
 
 
 class Entry:
-    """One settlement that is not known to be applied."""
+    """One settlement that is not known to be applied: a script call that knows its lease by id.
 
-    __slots__ = ("day_ms", "lease_id", "plan", "settlement", "tried_at_s", "zone")
+    Args:
+        script: what applies it.
+        keys: its keys.
+        args: gives its arguments, for the clock the server told when it found ours to be off.
+        tried_at_s: when it was first sent.
+    """
+
+    __slots__ = ("args", "day_ms", "keys", "script", "tried_at_s")
 
     def __init__(
-        self, *, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, tried_at_s: float
+        self,
+        script: Script,
+        keys: Sequence[str],
+        args: Callable[[int | None], tuple[str | int, ...]],
+        tried_at_s: float,
     ) -> None:
-        self.plan = plan
-        self.zone = zone
-        self.lease_id = lease_id
-        self.settlement = settlement
+        self.script = script
+        self.keys = keys
+        self.args = args
         self.tried_at_s = tried_at_s
-        self.day_ms: int | None = None  # the server's clock, once it found ours to be off
+        self.day_ms: int | None = None
 
 
 class SettlementQueue:
@@ -82,17 +92,33 @@ class SettlementQueue:
         self._idle.set()
 
     def add(self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement) -> None:
-        """Queue a settlement; it leaves with the next admission, or within 2 ms."""
+        """Queue the settlement of a target; it leaves with the next admission, or within 2 ms."""
+        args = partial(self._args, zone, lease_id, settlement)
+        self.add_call(self._script, plan.keys, args, lazy=True)
+
+    def add_call(
+        self,
+        script: Script,
+        keys: Sequence[str],
+        args: Callable[[int | None], tuple[str | int, ...]],
+        *,
+        lazy: bool,
+    ) -> None:
+        """Queue any script call that is idempotent for ten minutes and replies as `settle` does.
+
+        Args:
+            script: see `Entry`, like the next two.
+            keys: its keys.
+            args: gives its arguments.
+            lazy: whether it may wait up to 2 ms for company.
+        """
         if self.pending >= self._max_pending:
             self.abandoned += 1
             return
         self.pending += 1
         self._idle.clear()
-        now_s = self._monotonic_s()
-        entry = Entry(
-            plan=plan, zone=zone, lease_id=lease_id, settlement=settlement, tried_at_s=now_s
-        )
-        future = self._client.submit_script(self._script, plan.keys, self._args(entry), lazy=True)
+        entry = Entry(script, keys, args, self._monotonic_s())
+        future = self._client.submit_script(script, keys, args(None), lazy=lazy)
         future.add_done_callback(partial(self._first_try_ended, entry))
 
     async def drain(self, deadline_s: float) -> int:
@@ -110,11 +136,12 @@ class SettlementQueue:
             self._retrying.cancel()
             await asyncio.gather(self._retrying, return_exceptions=True)
 
-    def _args(self, entry: Entry) -> tuple[str | int, ...]:
-        day = self._days.of(entry.day_ms or self._clock_ms(), entry.zone)
-        settlement = entry.settlement
+    def _args(
+        self, zone: str, lease_id: LeaseId, settlement: Settlement, day_ms: int | None
+    ) -> tuple[str | int, ...]:
+        day = self._days.of(day_ms or self._clock_ms(), zone)
         return (
-            entry.lease_id,
+            lease_id,
             max(0, settlement.tokens),
             int(settlement.counts_request),
             day.id,
@@ -163,7 +190,7 @@ class SettlementQueue:
             await asyncio.sleep(backoff_s)
             batch = [self._again.popleft() for _ in range(min(BATCH, len(self._again)))]
             outcomes = await asyncio.gather(
-                *(self._client.run(self._script, e.plan.keys, self._args(e)) for e in batch),
+                *(self._client.run(e.script, e.keys, e.args(e.day_ms)) for e in batch),
                 return_exceptions=True,
             )
             lost = any(isinstance(outcome, StoreLostError) for outcome in outcomes)

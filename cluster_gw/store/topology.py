@@ -1,64 +1,183 @@
-"""Where a Redis connection comes from.
+"""Where a Redis connection comes from: a fixed server, or the master that Sentinels name.
 
-`ConnectionSource` is the seam between the lane and redis-py: a single server today; a source that
-asks Sentinel for the master, or one per cluster node, fits the same shape.
+`ConnectionSource` is the seam between a link and redis-py. redis-py's own Sentinel pool is not
+used: it asks one Sentinel after the other, with retries, and believes the first (decision 0017).
 """
 
-from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Hashable, Iterable, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
-from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.store.address import Address, Login, Server, Tls
+from cluster_gw.store.lane import Argument, Reply, disconnect, pack
 
-SCHEMES: Final = frozenset({"redis", "rediss", "unix"})
-CONNECT_TIMEOUT_S: Final = 0.5
+CONNECT_TIMEOUT_S: Final = 0.25
 TLS_CONNECT_TIMEOUT_S: Final = 2.0  # a handshake alone was measured at 19 ms on an idle machine
+ASK_S: Final = 0.25
+SENTINEL_WATCH_S: Final = 5.0
+
+Answer = TypeVar("Answer", bound=Hashable)
 
 
 class ConnectionSource(Protocol):
-    """Gives connections that are not open yet."""
+    """Tells which server should be used now, and gives connections to it.
 
-    def make(self) -> AbstractConnection:
-        """Give a new, closed connection to whichever server should be used now."""
+    Attributes:
+        connect_s: how long finding and connecting may take.
+        watch_s: how often it should be asked whether the server is still the right one; 0: never.
+    """
+
+    connect_s: float
+    watch_s: float
+
+    async def find(self) -> Server | None:
+        """Tell the server to use now; None when nobody knows."""
+        ...
+
+    def dial(self, server: Server) -> AbstractConnection:
+        """Give a new, closed connection to a server."""
         ...
 
 
-class SingleServer:
-    """One server behind a `redis://`, `rediss://` or `unix://` URL.
+class Dialer:
+    """Makes connections that differ only in their server.
 
-    Raises:
-        ConfigInvalidError: the URL cannot be used; its text is never repeated, it may hold a
-            password.
+    Args:
+        login: as whom.
+        tls: None without TLS.
+        database: selected on every connection.
+        name: shown in `CLIENT LIST`; empty for none.
     """
 
-    def __init__(self, url: str, *, name: str) -> None:
-        scheme = urlsplit(url).scheme
-        if scheme not in SCHEMES:
-            raise ConfigInvalidError([f"redis.url: the scheme must be one of {sorted(SCHEMES)}"])
-        options: dict[str, Any] = {  # redis-py takes its settings untyped
+    def __init__(self, *, login: Login, tls: Tls | None, database: int = 0, name: str = "") -> None:
+        self.connect_s = CONNECT_TIMEOUT_S if tls is None else TLS_CONNECT_TIMEOUT_S
+        self._tls = tls
+        self._options: dict[str, Any] = {  # redis-py takes its settings untyped
             "protocol": 2,  # RESP3 adds a maintenance handshake to each connection
-            "client_name": name,
+            "db": database,
+            "username": login.user,
+            "password": login.password,
+            "client_name": name or None,
+            "driver_info": None,  # saves a round trip, and a right to CLIENT SETINFO
             # The lane has its own deadlines; a socket timeout would close an idle connection.
             "socket_timeout": None,
-            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "socket_connect_timeout": self.connect_s,
             "health_check_interval": 0,
-            "retry": Retry(NoBackoff(), 0),  # the client reconnects with its own backoff
+            "retry": Retry(NoBackoff(), 0),  # the link reconnects with its own backoff
         }
-        if scheme == "rediss":
-            options["socket_connect_timeout"] = TLS_CONNECT_TIMEOUT_S
-        if scheme != "unix":
-            options["socket_keepalive"] = True
-        try:
-            # Kept as long as this source: connections refer to their pool weakly.
-            self._pool = ConnectionPool.from_url(url, **options)
-        except (ValueError, TypeError) as fault:
-            raise ConfigInvalidError([f"redis.url: {type(fault).__name__}"]) from None
 
-    def make(self) -> AbstractConnection:
+    def to(self, server: Server) -> AbstractConnection:
         """Give a new, closed connection."""
-        connection: AbstractConnection = self._pool.make_connection()  # type: ignore[no-untyped-call]
-        return connection
+        if not server.port:
+            return UnixDomainSocketConnection(path=server.host, **self._options)
+        place: dict[str, Any] = {"host": server.host, "port": server.port}
+        place["socket_keepalive"] = True
+        if self._tls is None:
+            return Connection(**place, **self._options)
+        return SSLConnection(
+            ssl_ca_certs=self._tls.ca_file,
+            ssl_certfile=self._tls.cert_file,
+            ssl_keyfile=self._tls.key_file,
+            ssl_cert_reqs="required" if self._tls.is_verified else "none",
+            ssl_check_hostname=self._tls.checks_host,
+            **place,
+            **self._options,
+        )
+
+    async def ask(self, server: Server, *command: Argument) -> Reply | None:
+        """Send one command on a connection of its own; None for any fault or silence."""
+        connection = self.to(server)
+        try:
+            async with asyncio.timeout(self.connect_s + ASK_S):
+                await connection.connect()  # type: ignore[no-untyped-call]
+                await connection.send_packed_command(pack(command), check_health=False)
+                return await connection.read_response(disable_decoding=True)
+        except Exception:  # noqa: BLE001 - the boundary: whatever went wrong, there is no answer
+            return None
+        finally:
+            await disconnect(connection)
+
+
+class FixedServer:
+    """The one server of a `redis://`, `rediss://` or `unix://` URL, or one node of a cluster."""
+
+    watch_s = 0.0
+
+    def __init__(self, dialer: Dialer, server: Server) -> None:
+        self.connect_s = dialer.connect_s
+        self._dialer = dialer
+        self._server = server
+
+    async def find(self) -> Server | None:
+        """Tell the server."""
+        return self._server
+
+    def dial(self, server: Server) -> AbstractConnection:
+        """Give a new, closed connection."""
+        return self._dialer.to(server)
+
+
+class SentinelMaster:
+    """Whichever server most of the answering Sentinels call the master of a service."""
+
+    watch_s = SENTINEL_WATCH_S
+
+    def __init__(self, address: Address, dialer: Dialer) -> None:
+        self.connect_s = 2 * dialer.connect_s + ASK_S
+        self._dialer = dialer
+        self._sentinels = Dialer(login=address.sentinel_login, tls=address.tls)
+        self._servers = address.servers
+        self._service = address.service
+
+    async def find(self) -> Server | None:
+        """Ask all Sentinels at once."""
+        answers = await gather_within(
+            (self._ask(sentinel) for sentinel in self._servers), self._dialer.connect_s + ASK_S
+        )
+        return majority(answers)
+
+    def dial(self, server: Server) -> AbstractConnection:
+        """Give a new, closed connection."""
+        return self._dialer.to(server)
+
+    async def _ask(self, sentinel: Server) -> Server | None:
+        reply = await self._sentinels.ask(
+            sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service
+        )
+        match reply:
+            case [bytes() as host, bytes() as port] if port.isdigit():
+                return Server(host.decode(errors="replace"), int(port))
+            case _:
+                return None
+
+
+async def gather_within(
+    asks: Iterable[Coroutine[Any, Any, Answer | None]], within_s: float
+) -> Sequence[Answer]:
+    """Give the answers that came in time; silence and None count as none."""
+    tasks = [asyncio.ensure_future(ask) for ask in asks]
+    if not tasks:
+        return []
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=within_s)
+    finally:
+        for task in tasks:
+            task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    answers = [task.result() for task in done]
+    return [answer for answer in answers if answer is not None]
+
+
+def majority(answers: Sequence[Answer]) -> Answer | None:
+    """Give the most frequent answer; None when there is none."""
+    return Counter(answers).most_common(1)[0][0] if answers else None

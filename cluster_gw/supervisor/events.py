@@ -8,7 +8,7 @@ GROUP_READY: Final = Event(
     name="group.ready",
     level=Level.INFO,
     help="At least one worker is ready to serve.",
-    fields=("url", "operations_url", "workers"),
+    fields=("url", "operations_url", "workers", "redis"),
 )
 GROUP_STOPPING: Final = Event(
     name="group.stopping",

@@ -14,19 +14,19 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.errors import ConfigInvalidError
-from cluster_gw.settings import Settings, load
+from cluster_gw.settings import Loaded
 from cluster_gw.supervisor import events
+from cluster_gw.supervisor.admin_door import TOKEN_VARIABLE
 from cluster_gw.supervisor.child import Child, Exit, popen
+from cluster_gw.supervisor.configuration import Configuration
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.embedded import EmbeddedServer, find_binary
 from cluster_gw.supervisor.failure import ExitCode, StartError
-from cluster_gw.supervisor.listening import listen, listen_alone
+from cluster_gw.supervisor.listening import WorkerSocket, listen, listen_alone
 from cluster_gw.supervisor.merging import MetricSum, merge_readiness
 from cluster_gw.supervisor.operations import OperationsServer, operations_app
 from cluster_gw.supervisor.own_metrics import OwnNumbers
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
-from cluster_gw.supervisor.watch import FileWatch
 from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, Worker, WorkerCommand
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Family
@@ -40,6 +40,7 @@ WATCH_S: Final = 0.5
 GRACE_S: Final = 5.0  # a worker that drains needs a moment more than its longest request
 COMPANION_GRACE_S: Final = 3.0
 EMBEDDED_GRACE_S: Final = 15.0
+PREFIX_VARIABLE: Final = "GW_REDIS__PREFIX"
 FATAL_CODES: Final = frozenset({ExitCode.BAD_CONFIGURATION, ExitCode.DEPENDENCY_UNREACHABLE})
 
 
@@ -60,22 +61,23 @@ class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a group runs.
 
     Attributes:
-        settings: the checked configuration.
-        config_path: where it came from; workers read it, too.
-        files: what to watch for changes.
+        loaded: the checked configuration.
+        config_path: where it came from.
         environ: environment of every worker; overrides of the command line are in it.
         data_dir: folder of the embedded Redis.
         worker_words: command that starts a worker.
         companions: further processes; the group is ready when they are.
+        hang_up_ends: whether SIGHUP ends the group, as the end of its terminal; else it has the
+            configuration read again.
     """
 
-    settings: Settings
+    loaded: Loaded
     config_path: Path
-    files: tuple[Path, ...]
     environ: Mapping[str, str]
     data_dir: Path
     worker_words: tuple[str, ...] = WORKER_WORDS
     companions: tuple[Companion, ...] = ()
+    hang_up_ends: bool = False
 
 
 def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | None = None) -> int:
@@ -84,7 +86,7 @@ def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | No
     Args:
         options: what to run.
         log: where the parent's events go.
-        on_ready: called once when the first worker is ready.
+        on_ready: called once when every worker is ready.
 
     Raises:
         StartError: it could not start; nothing is left behind.
@@ -95,18 +97,19 @@ def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | No
 async def _supervise(
     options: GroupOptions, log: Log, on_ready: Callable[[], None] | None
 ) -> ExitCode:
-    runtime = RuntimeDir()
-    group = Group(options, runtime, log, on_ready)
+    group = Group(options, log, on_ready)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, group.request_stop)
     loop.add_signal_handler(signal.SIGINT, group.interrupt)
-    loop.add_signal_handler(signal.SIGHUP, group.request_reload)
+    if not options.hang_up_ends:
+        loop.add_signal_handler(signal.SIGHUP, group.request_reload)
+    elif signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants it to go on
+        loop.add_signal_handler(signal.SIGHUP, group.request_stop)
     try:
         if await group.start():
             await group.run()
     finally:
         await group.stop()
-        runtime.remove()
     return group.code
 
 
@@ -128,32 +131,28 @@ class Group:
 
     Args:
         options: what to run.
-        runtime: folder for sockets.
         log: where events go.
-        on_ready: called once when the first worker is ready.
+        on_ready: called once when every worker is ready.
     """
 
     def __init__(
-        self,
-        options: GroupOptions,
-        runtime: RuntimeDir,
-        log: Log,
-        on_ready: Callable[[], None] | None,
+        self, options: GroupOptions, log: Log, on_ready: Callable[[], None] | None
     ) -> None:
         self.code = ExitCode.OK
         self._options = options
-        self._settings = options.settings
-        self._runtime = runtime
+        self._settings = options.loaded.settings
+        self._runtime = RuntimeDir()
         self._log = log
         self._on_ready = on_ready
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._reload = asyncio.Event()
         self._was_ready = False
-        self._version = 1
+        self._is_announced = on_ready is None
         self._metrics = MetricSum()
         self._numbers = OwnNumbers()
-        self._watch = FileWatch(options.files)
+        self._configuration = Configuration(
+            options.config_path, options.loaded, options.environ, log, self._numbers
+        )
         self._embedded: EmbeddedServer | None = None
         self._embedded_child: Child | None = None
         self._companions: list[Child] = []
@@ -173,7 +172,7 @@ class Group:
 
     def request_reload(self) -> None:
         """Read the configuration again."""
-        self._reload.set()
+        self._configuration.request()
 
     async def start(self) -> bool:
         """Start everything; False when the group was told to end meanwhile.
@@ -202,7 +201,9 @@ class Group:
     async def stop(self) -> None:
         """End everything in order: workers, companions, operations port, Redis."""
         self._stop.set()
-        self._log.event(events.GROUP_STOPPING, drain_s=self._settings.server.drain_s)
+        was_running = any(worker.child.starts for worker in self._workers)
+        if was_running:  # a start that failed has only its error to tell
+            self._log.event(events.GROUP_STOPPING, drain_s=self._settings.server.drain_s)
         for worker in self._workers:
             worker.close_listening()
         await self._end([w.child for w in self._workers], self._settings.server.drain_s + GRACE_S)
@@ -216,27 +217,34 @@ class Group:
             await self._end([self._embedded_child], EMBEDDED_GRACE_S, can_hurry=False)
         if self._embedded is not None:
             self._embedded.release()
-        self._log.event(events.GROUP_STOPPED)
+        self._configuration.close()
+        self._runtime.remove()
+        if was_running:
+            self._log.event(events.GROUP_STOPPED)
 
     async def _start(self) -> None:
         server = self._settings.server
-        operations_socket = listen_alone(server.admin_host, server.admin_port)
+        operations_socket = listen_alone(server.admin_host, server.admin_port, "admin-port")
         try:
             sockets = listen(server.host, server.port, server.workers)
         except StartError:
             operations_socket.close()
             raise
+        self._configuration.warn()
         command = WorkerCommand(
             words=self._options.worker_words,
-            config_path=self._options.config_path,
-            environ=dict(self._options.environ),
+            config_fd=self._configuration.fd,
+            # A file that changes meanwhile must not give a worker other Redis keys than the rest.
+            environ={**self._options.environ, PREFIX_VARIABLE: self._settings.redis.prefix},
         )
+        doors = [WorkerSocket(server.host, server.port, each) for each in sockets]
         self._workers = [
-            Worker(slot, each, self._runtime.socket(f"w{slot}"), command)
-            for slot, each in enumerate(sockets)
+            Worker(slot, door, self._runtime.socket(f"w{slot}"), command)
+            for slot, door in enumerate(doors)
         ]
         metrics = self.metrics if self._settings.telemetry.metrics else None
-        self._operations = OperationsServer(operations_app(self.readiness, metrics))
+        token = self._options.environ.get(TOKEN_VARIABLE)
+        self._operations = OperationsServer(operations_app(self.readiness, metrics, token))
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()
@@ -298,59 +306,43 @@ class Group:
         stuck: set[str] = set()
         while not self._stop.is_set():
             state = await self.readiness()
-            if not self._was_ready and await self._is_ready(state):
-                self._announce_ready()
+            await self._announce(state)
+            is_steady = self._was_ready and self._is_announced
             for worker in self._workers:
                 if worker.is_stuck and worker.child.name not in stuck:
                     name, pid = worker.child.name, worker.child.pid
                     self._log.event(events.WORKER_STUCK, child=name, pid=pid)
             stuck = {worker.child.name for worker in self._workers if worker.is_stuck}
-            await self._pause(LOOK_S if self._was_ready else LOOK_WHILE_STARTING_S)
+            await self._pause(LOOK_S if is_steady else LOOK_WHILE_STARTING_S)
 
-    async def _is_ready(self, state: Readiness) -> bool:
-        if state.status not in {"ready", "degraded"}:
-            return False
-        listening = [await _is_listening(c.port) for c in self._options.companions]
-        return all(listening)
+    async def _announce(self, state: Readiness) -> None:
+        """Say once that the group serves, and once that it is complete."""
+        if not self._was_ready and state.status in {"ready", "degraded"}:
+            listening = [await _is_listening(c.port) for c in self._options.companions]
+            if all(listening):
+                self._was_ready = True
+                self._tell_ready(state)
+        if self._was_ready and not self._is_announced and state.status == "ready":
+            self._is_announced = True
+            if self._on_ready is not None:
+                self._on_ready()
 
-    def _announce_ready(self) -> None:
-        self._was_ready = True
+    def _tell_ready(self, state: Readiness) -> None:
         server = self._settings.server
         self._log.event(
             events.GROUP_READY,
             url=f"http://{server.host}:{server.port}",
             operations_url=f"http://{server.admin_host}:{server.admin_port}",
             workers=len(self._workers),
+            redis=state.redis,
         )
-        if self._on_ready is not None:
-            self._on_ready()
 
     async def _follow_configuration(self) -> None:
         while not self._stop.is_set():
-            if self._watch.look() or self._reload.is_set():
-                self._reload.clear()
-                self._read_again()
+            if self._configuration.look():
+                for worker in self._workers:
+                    worker.reload(self._configuration.version)
             await self._pause(WATCH_S)
-
-    def _read_again(self) -> None:
-        """Announce a changed file to the workers, if it is valid; else keep what is in force."""
-        try:
-            loaded = load(self._options.config_path, self._options.environ)
-        except ConfigInvalidError as error:
-            self._numbers.reloads["kept"] += 1
-            self._log.event(events.CONFIG_KEPT, faults=list(error.faults))
-            return
-        self._numbers.reloads["changed"] += 1
-        self._version += 1
-        fixed = [
-            name
-            for name in ("server", "redis")
-            if getattr(loaded.settings, name) != getattr(self._settings, name)
-        ]
-        self._log.event(events.CONFIG_CHANGED, needs_restart=fixed)
-        self._watch.follow(loaded.files)
-        for worker in self._workers:
-            worker.reload(self._version)
 
     async def readiness(self) -> Readiness:
         """Ask every worker and say what the group is."""
@@ -359,9 +351,10 @@ class Group:
 
     async def metrics(self) -> list[Family]:
         """Ask every worker and add up."""
-        await asyncio.gather(*(worker.read_metrics(self._metrics) for worker in self._workers))
+        heard = await asyncio.gather(*(w.read_metrics(self._metrics) for w in self._workers))
         alive = sum(worker.child.pid is not None for worker in self._workers)
-        return self._metrics.families(self._numbers.families(workers_alive=alive))
+        own = self._numbers.families(workers_alive=alive, workers_heard=sum(heard))
+        return self._metrics.families(own)
 
     async def _end(
         self, children: Sequence[Child], within_s: float, *, can_hurry: bool = True

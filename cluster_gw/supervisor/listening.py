@@ -9,6 +9,43 @@ from cluster_gw.supervisor.failure import StartError
 BACKLOG: Final = 2048
 
 
+class WorkerSocket:
+    """One worker's socket on the port of the group, kept open over the lives of the worker.
+
+    Args:
+        host: where the group listens.
+        port: the same.
+        listening: the socket, open and listening.
+    """
+
+    def __init__(self, host: str, port: int, listening: socket.socket) -> None:
+        self._host = host
+        self._port = port
+        self._socket = listening
+
+    def fileno(self) -> int:
+        """The descriptor to hand to a worker."""
+        return self._socket.fileno()
+
+    def step_back(self) -> None:
+        """Take no connection until a worker listens again: nobody serves those that come here.
+
+        What waits in the queue is reset, so that its clients try again; the kernel gives further
+        connections to the other workers. The new socket keeps the address and receives nothing
+        before `listen` is called on it, which the worker does when it is ready.
+        """
+        try:
+            silent = _bound(self._host, self._port, shared=True)
+        except OSError:
+            return  # better a queue than no worker at all
+        self._socket.close()
+        self._socket = silent
+
+    def close(self) -> None:
+        """Give it up."""
+        self._socket.close()
+
+
 def listen(host: str, port: int, count: int) -> list[socket.socket]:
     """Open `count` sockets that share one address; the kernel spreads connections over them.
 
@@ -29,14 +66,19 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     except OSError as error:
         for each in sockets:
             each.close()
-        raise _start_error(host, port, error) from None
+        raise _start_error(host, port, "port", error) from None
     return sockets
 
 
-def listen_alone(host: str, port: int) -> socket.socket:
+def listen_alone(host: str, port: int, option: str = "port") -> socket.socket:
     """Open one socket that shares its address with nobody.
 
     Sharing would join a stranger in silence and take half of its traffic.
+
+    Args:
+        host: a name or an address.
+        port: 1 to 65535.
+        option: how the command line calls the port, for the fault.
 
     Raises:
         StartError: somebody listens there already, or the address is not ours.
@@ -49,7 +91,7 @@ def listen_alone(host: str, port: int) -> socket.socket:
             alone.close()
             raise
     except OSError as error:
-        raise _start_error(host, port, error) from None
+        raise _start_error(host, port, option, error) from None
     return alone
 
 
@@ -73,7 +115,11 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
     return made
 
 
-def _start_error(host: str, port: int, error: OSError) -> StartError:
+def _start_error(host: str, port: int, option: str, error: OSError) -> StartError:
     if error.errno == errno.EADDRINUSE:
-        return StartError(f"{host}:{port} is in use; is another cluster-gw running?")
+        variable = f"GW_SERVER__{option.replace('-', '_').upper()}"
+        return StartError(
+            f"{host}:{port} is in use; is another cluster-gw running? "
+            f"Choose another with --{option} or {variable}"
+        )
     return StartError(f"cannot listen on {host}:{port}: {error.strerror or error}")

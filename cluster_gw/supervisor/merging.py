@@ -1,17 +1,21 @@
 """The numbers of all workers become one: readiness, and metrics that never run backwards."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import add
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from cluster_gw.supervisor.control import Readiness, SnapshotAge
+from cluster_gw.telemetry.catalog import METRICS, Merge
 from cluster_gw.telemetry.registry import Family, Sample, Snapshot
 
 GAUGE: Final = "gauge"
 COUNTER: Final = "counter"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+GREATEST: Final = frozenset(metric.name for metric in METRICS if metric.merge is Merge.MAX)
 
 Labels = tuple[tuple[str, str], ...]
 Status = Literal["ready", "degraded", "starting", "draining"]
@@ -78,7 +82,7 @@ class MetricSum:
             self._ended = _add([*self._ended, *counted])
 
     def families(self, own: Iterable[Family] = ()) -> list[Family]:
-        """Give every family, summed over workers past and present.
+        """Give every family, merged over workers past and present as the catalogue says.
 
         Args:
             own: further families, of the parent itself.
@@ -93,9 +97,11 @@ def _add(families: Iterable[Family]) -> list[Family]:
     for family in families:
         firsts.setdefault(family.name, family)
         samples = sums.setdefault(family.name, {})
+        merge = max if family.name in GREATEST else add
         for sample in family.samples:
             key = (sample.suffix, tuple(sample.labels.items()))
-            samples[key] = samples.get(key, 0.0) + sample.value
+            before = samples.get(key)
+            samples[key] = sample.value if before is None else merge(before, sample.value)
     return [
         Family(
             name=name,

@@ -1,4 +1,4 @@
-"""The operations port of the group: liveness, readiness, metrics."""
+"""The operations port of the group: liveness, readiness, metrics, the door of the admin API."""
 
 import contextlib
 import socket
@@ -12,12 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from cluster_gw.supervisor.admin_door import AdminDoor
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.merging import CONTENT_TYPE, render
 from cluster_gw.telemetry.registry import Family
 
 JSON: Final = "application/json"
 LIVEZ: Final = ("/livez", "/health", "/health/liveliness")
+ADMIN: Final = ("/api", "/api/{path:path}")
 NOT_SERVING: Final = frozenset({"starting", "draining"})
 ALIVE: Final = b'{"status":"ok"}'
 
@@ -25,13 +27,17 @@ ReadReadiness = Callable[[], Awaitable[Readiness]]
 ReadMetrics = Callable[[], Awaitable[list[Family]]]
 
 
-def operations_app(readiness: ReadReadiness, metrics: ReadMetrics | None) -> Starlette:
+def operations_app(
+    readiness: ReadReadiness, metrics: ReadMetrics | None, admin_token: str | None
+) -> Starlette:
     """Build the application.
 
     Args:
         readiness: what the group is now.
         metrics: the metrics of the group; None serves none.
+        admin_token: opens the admin API; None keeps it shut.
     """
+    admin = AdminDoor(admin_token)
 
     async def livez(_request: Request) -> Response:
         return Response(ALIVE, media_type=JSON)
@@ -45,6 +51,7 @@ def operations_app(readiness: ReadReadiness, metrics: ReadMetrics | None) -> Sta
     routes = [
         *(Route(path, livez, methods=["GET"]) for path in LIVEZ),
         Route("/readyz", readyz, methods=["GET"]),
+        *(Route(path, admin) for path in ADMIN),
     ]
     if metrics is not None:
         read = metrics

@@ -1,5 +1,6 @@
 """What the parent itself counts."""
 
+from cluster_gw.telemetry.catalog import WORKERS
 from cluster_gw.telemetry.registry import Family, Sample
 
 
@@ -10,9 +11,20 @@ class OwnNumbers:
         self.restarts: dict[str, int] = {}
         self.reloads: dict[str, int] = {"changed": 0, "kept": 0}
 
-    def families(self, *, workers_alive: int) -> list[Family]:
-        """Give them as metric families."""
+    def families(self, *, workers_alive: int, workers_heard: int) -> list[Family]:
+        """Give them as metric families.
+
+        Args:
+            workers_alive: worker processes that live.
+            workers_heard: those of them that told their own numbers just now.
+        """
         return [
+            Family(
+                name=WORKERS.name,
+                type=WORKERS.kind.value,
+                help=WORKERS.help,
+                samples=[Sample(labels={}, value=workers_heard)],
+            ),
             Family(
                 name="gw_workers_alive",
                 type="gauge",

@@ -12,10 +12,12 @@ import msgspec
 
 from cluster_gw.supervisor.child import Child, Exit, Process, popen
 from cluster_gw.supervisor.control import Readiness, WorkerControl
+from cluster_gw.supervisor.listening import WorkerSocket
 from cluster_gw.supervisor.merging import MetricSum
 
 REDIS_URL_VARIABLE: Final = "GW_WORKER_REDIS_URL"  # not an argument: those are seen by everybody
 STUCK_AFTER_LOOKS: Final = 2
+LONGEST_QUEUE_IN_STARTS: Final = 2  # one start may fail without costing anybody a connection
 
 
 class WorkerCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +25,12 @@ class WorkerCommand(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: the command without its options.
-        config_path: file the worker reads.
+        config_fd: where the worker reads its configuration; see `settings.shared`.
         environ: its environment, with the address of Redis in it.
     """
 
     words: tuple[str, ...]
-    config_path: Path
+    config_fd: int
     environ: dict[str, str]
 
 
@@ -43,7 +45,7 @@ class Worker:
     """
 
     def __init__(
-        self, slot: int, listening: socket.socket, control_path: str, command: WorkerCommand
+        self, slot: int, listening: WorkerSocket, control_path: str, command: WorkerCommand
     ) -> None:
         self.child = Child(f"worker-{slot}", self._spawn)
         self.control = WorkerControl(control_path)
@@ -56,6 +58,7 @@ class Worker:
         self._version = 1
         self._version_told = 1
         self._silent_looks = 0
+        self._failed_starts = 0
 
     @property
     def is_stuck(self) -> bool:
@@ -68,6 +71,9 @@ class Worker:
         ended = self.child.tend(now_s)
         if ended is not None:
             metrics.retire(life)
+            self._failed_starts = 0 if self._is_up else self._failed_starts + 1
+            if self._failed_starts == LONGEST_QUEUE_IN_STARTS:
+                self._listening.step_back()
             self._is_up = False
             self._silent_looks = 0
         return ended
@@ -84,12 +90,14 @@ class Worker:
         self._announce()
         return state
 
-    async def read_metrics(self, metrics: MetricSum) -> None:
-        """Note the worker's counters under this life of it."""
+    async def read_metrics(self, metrics: MetricSum) -> bool:
+        """Note the worker's counters under this life of it; tell whether it answered."""
         life = self._life
         snapshot = await self.control.metrics()
-        if snapshot is not None and life == self._life and self.child.pid is not None:
-            metrics.update(life, snapshot)
+        if snapshot is None or life != self._life or self.child.pid is None:
+            return False
+        metrics.update(life, snapshot)
+        return True
 
     def reload(self, version: int) -> None:
         """Have the worker read its configuration again as soon as it can take the signal.
@@ -120,7 +128,7 @@ class Worker:
         return popen(
             [
                 *self._command.words,
-                *("--config", str(self._command.config_path)),
+                *("--config-fd", str(self._command.config_fd)),
                 *("--fd", str(descriptor)),
                 *("--control-path", self._control_path),
                 *("--parent-pid", str(os.getpid())),
@@ -128,5 +136,5 @@ class Worker:
                 *("--generation", str(self._version)),
             ],
             environ=self._command.environ,
-            pass_fds=(descriptor,),
+            pass_fds=(descriptor, self._command.config_fd),
         )

@@ -11,12 +11,14 @@ from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import chat_facts
+from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
 from cluster_gw.surfaces.chat_repair import repair
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
     UnexpectedShapeError,
     raw,
+    read_answer_fields,
     read_fields,
     write,
 )
@@ -49,12 +51,17 @@ class ChatCompletions:
     def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
         """A request in the internal language, or the error object that names what is wrong."""
         try:
-            fields = read_fields(body)
-            facts = CHAT_READER.read(body)
+            excess = excess_of_body(body)
+            if excess is None:
+                fields = read_fields(body)
+                facts = CHAT_READER.read(body)
+                excess = excess_of(facts, len(body))
         except InvalidJsonError as error:
             return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
         except UnexpectedShapeError as error:
             return misshapen(error)
+        if excess is not None:
+            return refused("invalid_request", excess.message, excess.param)
         repair(fields, facts)
         return request_of(fields, facts)
 
@@ -142,7 +149,7 @@ def refused(code: str, message: str, param: str | None) -> ErrorBody:
 def without_usage(payload: bytes) -> bytes:
     """The frame without its top-level `usage`; a nested one is none of ours."""
     try:
-        fields = read_fields(payload)
+        fields = read_answer_fields(payload)
     except (InvalidJsonError, UnexpectedShapeError):
         return payload
     if fields.pop("usage", None) is None:
@@ -153,7 +160,7 @@ def without_usage(payload: bytes) -> bytes:
 def extended(payload: bytes, extensions: Mapping[str, Any]) -> bytes:
     """The document with members of the gateway's own; existing members win."""
     try:
-        fields = read_fields(payload)
+        fields = read_answer_fields(payload)
     except (InvalidJsonError, UnexpectedShapeError):
         return payload
     for name, value in extensions.items():

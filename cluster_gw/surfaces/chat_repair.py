@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.wire.json_codec import Fields, JsonReader, raw
+from cluster_gw.wire.json_codec import FIELDS_READER, Fields, JsonReader, raw
 from cluster_gw.wire.openai_chat import ChatBody, Message
 
 NULLABLE: Final = ("tools", "tool_choice", "parallel_tool_calls")
@@ -15,8 +15,7 @@ LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
 MAX_STOPS: Final = 4  # the format's own bound
 NULL: Final = b"null"
 
-MESSAGES_READER: Final = JsonReader[list[Fields]](list[Fields])
-CONTENT_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
+ITEMS_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
 
 
 def repair(fields: Fields, body: ChatBody) -> None:
@@ -43,16 +42,21 @@ def has_bare_text(message: Message) -> bool:
     )
 
 
-def with_text_parts(messages: msgspec.Raw, decoded: list[Message]) -> list[Fields]:
-    """The messages with each plain string of a content array made a text part."""
-    rebuilt = MESSAGES_READER.read(messages)
-    for fields, message in zip(rebuilt, decoded, strict=True):
+def with_text_parts(messages: msgspec.Raw, decoded: list[Message]) -> list[msgspec.Raw]:
+    """The messages with each plain string of a content array made a text part.
+
+    Messages without one stay as they are, unread.
+    """
+    rebuilt = ITEMS_READER.read(messages)
+    for place, message in enumerate(decoded):
         if has_bare_text(message):
-            parts = CONTENT_READER.read(fields["content"])
+            fields = FIELDS_READER.read(rebuilt[place])
+            parts = ITEMS_READER.read(fields["content"])
             fields["content"] = raw(
                 [
                     {"type": "text", "text": known} if isinstance(known, str) else part
                     for part, known in zip(parts, message.content or (), strict=True)
                 ]
             )
+            rebuilt[place] = raw(fields)
     return rebuilt

@@ -23,6 +23,13 @@ class MetricKind(StrEnum):
     HISTOGRAM = "histogram"
 
 
+class Merge(StrEnum):
+    """What the samples of several workers become in the metrics of their group."""
+
+    SUM = "sum"
+    MAX = "max"
+
+
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """One metric family."""
 
@@ -31,14 +38,15 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    merge: Merge = Merge.SUM
 
 
 def _counter(name: str, text: str, *labels: str) -> Metric:
     return Metric(name=name, kind=MetricKind.COUNTER, help=text, labels=labels)
 
 
-def _gauge(name: str, text: str, *labels: str) -> Metric:
-    return Metric(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
+def _gauge(name: str, text: str, *labels: str, merge: Merge = Merge.SUM) -> Metric:
+    return Metric(name=name, kind=MetricKind.GAUGE, help=text, labels=labels, merge=merge)
 
 
 def _histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
@@ -67,6 +75,9 @@ FALLBACKS: Final = _counter(
 )
 REFUSALS: Final = _counter(
     "gw_refusals_total", "Admissions refused by provider and gate.", "provider", "gate"
+)
+CLIENT_REFUSALS: Final = _counter(
+    "gw_client_refusals_total", "Requests refused by a limit of their client, by limit.", "gate"
 )
 EXHAUSTED: Final = _counter(
     "gw_exhausted_total", "Requests that ended with an error of the pool, by code.", "code"
@@ -103,7 +114,15 @@ REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is
 CONFIG_RELOADS: Final = _counter(
     "gw_config_reloads_total", "Configuration reloads by result.", "result"
 )
-CONFIG_VERSION: Final = _gauge("gw_config_version_count", "Version of the configuration in force.")
+CONFIG_VERSION: Final = _gauge(
+    "gw_config_version_count", "Version of the configuration in force.", merge=Merge.MAX
+)
+ALIVE_WORKERS: Final = _gauge(
+    "gw_alive_workers_count", "Workers of all groups that were alive lately.", merge=Merge.MAX
+)
+LEASES_REAPED: Final = _counter(
+    "gw_leases_reaped_total", "Leases of dead workers whose concurrency slots were given back."
+)
 WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
 
 METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

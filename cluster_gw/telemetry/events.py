@@ -117,10 +117,24 @@ REDIS_LOST: Final = _event(
     "worker",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
+SCHEMA_REFUSED: Final = _event(
+    "schema.refused",
+    Level.ERROR,
+    "A newer version writes to this Redis what this one would misread; the worker ends.",
+    "worker",
+    "detail",
+)
 SETTLEMENT_LOST: Final = _event(
     "settlement.lost",
     Level.ERROR,
     "A settlement could not be written; its lease expires by itself.",
+    "count",
+)
+LEASES_REAPED: Final = _event(
+    "leases.reaped",
+    Level.WARNING,
+    "Workers fell silent; the concurrency slots of their leases were given back.",
+    "workers",
     "count",
 )
 REQUEST_CRASHED: Final = _event(

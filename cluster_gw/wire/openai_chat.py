@@ -15,7 +15,11 @@ MAX_CHOICES: Final = 128  # the vendor's own bound of `n`
 DONE: Final = b"[DONE]"
 
 
-class Part(msgspec.Struct):
+class AnyObject(msgspec.Struct, frozen=True, gc=False):
+    """Any object; what it holds is passed over."""
+
+
+class Part(msgspec.Struct, gc=False):
     """One part of a message's content."""
 
     type: str = ""
@@ -51,9 +55,9 @@ class ChatBody(msgspec.Struct):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHOICES)] | None = None
-    tools: list[dict[str, msgspec.Raw]] | None = None
-    functions: list[dict[str, msgspec.Raw]] | None = None
-    tool_choice: str | dict[str, msgspec.Raw] | None = None
+    tools: list[AnyObject] | None = None
+    functions: list[AnyObject] | None = None
+    tool_choice: str | AnyObject | None = None
     response_format: ResponseFormat | None = None
     stop: str | list[str] | None = None
     temperature: float | None = None

@@ -8,7 +8,7 @@
 -- @keys 4 flights zset 80min leases in flight in that window; further windows follow as pairs
 -- @keys 5.. window,flights pair as_3_and_4 the next windows
 -- @args 1 lease_id text minted by the caller: the operation id
--- @args 2 worker_id text without spaces; a reaper finds a dead worker's leases by it
+-- @args 2 worker_id text without spaces; `reap` finds the leases of a dead worker by it
 -- @args 3 estimate tokens what is reserved
 -- @args 4 prompt tokens the part that stays counted when the lease expires
 -- @args 5 lease_ttl ms at most 1 h
@@ -21,12 +21,12 @@
 -- @returns {0, gate, window 1.., ms until it may open, now_ms}; window 0 for day_stale
 -- @errors GW_BADARG
 -- @idempotent by lease id, until 10 min after the lease ended
--- @complexity O(windows + 61 for a refusal + log leases)
+-- @complexity O(windows + 62 for a refusal + log leases)
 -- @slot {provider.account}
--- A refusal changes nothing, except that it prunes what has expired: buckets, records, leases.
+-- A refusal changes nothing, except that it takes back expired leases and follows a clock that
+-- stepped far back.
 --@include lib/codes.lua
 --@include lib/clock.lua
---@include lib/window.lua
 --@include lib/reclaim.lua
 
 local RECLAIM_MAX = 8 -- expired leases taken back by one call
@@ -39,7 +39,7 @@ local windows = (#KEYS - 2) / 2
 if windows < 1 or windows % 1 ~= 0 or #ARGV ~= 8 + 5 * windows then
   bad('the number of keys and arguments do not match')
 end
-if lease_id == '' or not string.find(worker, '^%S+$') or ttl > LEASE_MAX_MS then
+if lease_id == '' or not string.match(worker, '^%S+$') or ttl > LEASE_MAX_MS then
   bad('lease id, worker id or lease ttl')
 end
 prompt = math.min(prompt, estimate)
@@ -49,7 +49,7 @@ for at = 8, #ARGV - 1 do
 end
 local now = clock_ms(whole(#ARGV, 0))
 
-local known, touched = lease_find(KEYS[2], lease_id)
+local known, touched, pruned = lease_find(KEYS[2], lease_id)
 if known then
   return { 2, known == 'S' and SETTLED or OK, -1, -1 }
 end
@@ -57,15 +57,20 @@ if day_is_stale(day_id, day_end, now) then
   return { 0, DAY_STALE, 0, 0, now }
 end
 
-local now_text = string.format('%d', now)
-lease_prune(KEYS[1], KEYS[2], now_text)
-local loaded, counts, budget = {}, {}, RECLAIM_MAX
+local loaded, budget = {}, RECLAIM_MAX
 for n = 1, windows do
   local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
-  local reclaimed
-  reclaimed, counts[n] = reclaim(KEYS[2], key, flights, now_text, budget)
-  budget = budget - reclaimed
-  loaded[n] = window_load(key, day_id, day_end, now)
+  local values = window_now(key, day_id, now)
+  local count, quiet = flights_known(values[1], now)
+  if not count then
+    local reclaimed = reclaim(KEYS[2], key, flights, now, budget)
+    if reclaimed > 0 then
+      budget, values = budget - reclaimed, window_now(key, day_id, now)
+    end
+    count, quiet = flights_look(flights, now)
+  end
+  local w = window_load(key, day_id, day_end, now, values)
+  w.count, w.quiet, loaded[n] = count, quiet, w
 end
 
 -- The refusal whose gate stays closed longest; `too_large` beats all, since waiting never helps.
@@ -76,8 +81,8 @@ local function refuse(code, n, ms)
   end
 end
 
-local function day_wait(w, field, need)
-  return w.day and w.day.de - now or ring_wait(w.key, w.hours, field, need, now)
+local function day_wait(w, is_tokens, need)
+  return w.day and w.day.de - now or ring_wait(w.key, w.hours, is_tokens, need, now)
 end
 
 for n = 1, windows do
@@ -88,18 +93,18 @@ for n = 1, windows do
     return { 0, TOO_LARGE, n, 0, now }
   end
   if rpm >= 0 and m.rs + 1 > rpm then
-    refuse(RPM, n, ring_wait(w.key, m, 'r', m.rs + 1 - rpm, now))
+    refuse(RPM, n, ring_wait(w.key, m, false, m.rs + 1 - rpm, now))
   end
   if tpm >= 0 and m.ts + estimate > tpm then
-    refuse(TPM, n, ring_wait(w.key, m, 't', m.ts + estimate - tpm, now))
+    refuse(TPM, n, ring_wait(w.key, m, true, m.ts + estimate - tpm, now))
   end
   if rpd >= 0 and w.day_requests + 1 > rpd then
-    refuse(RPD, n, day_wait(w, 'r', w.day_requests + 1 - rpd))
+    refuse(RPD, n, day_wait(w, false, w.day_requests + 1 - rpd))
   end
   if tpd >= 0 and w.day_tokens + estimate > tpd then
-    refuse(TPD, n, day_wait(w, 't', w.day_tokens + estimate - tpd))
+    refuse(TPD, n, day_wait(w, true, w.day_tokens + estimate - tpd))
   end
-  if concurrency >= 0 and counts[n] + 1 > concurrency then
+  if concurrency >= 0 and w.count + 1 > concurrency then
     refuse(CONCURRENCY, n, CONCURRENCY_RETRY_MS)
   end
 end
@@ -108,6 +113,7 @@ if gate then
 end
 
 local expiry = now + ttl
+local expiry_text = string.format('%d', expiry)
 local lease = { estimate = estimate, prompt = prompt, expiry = expiry, worker = worker, places = {} }
 local requests_left, tokens_left = -1, -1
 local function least(left, limit, used)
@@ -115,9 +121,10 @@ local function least(left, limit, used)
 end
 for n = 1, windows do
   local w, flights = loaded[n], KEYS[2 * n + 2]
-  window_add(w, 1, estimate, counts[n] + 1)
-  call('ZADD', flights, expiry, lease_id)
-  if counts[n] == 0 or w.minute.moved then -- new, or not renewed in this second
+  local quiet = math.min(w.quiet, expiry)
+  window_add(w, 1, estimate, string.format('%d %d', w.count + 1, quiet))
+  call('ZADD', flights, expiry_text, lease_id)
+  if w.count == 0 or w.minute.lap then -- new, or not renewed for a lap
     call('PEXPIRE', flights, KEEP_MS)
   end
   lease.places[n] = { name = w.key, bucket = w.minute.b, state = 'R',
@@ -125,5 +132,11 @@ for n = 1, windows do
   requests_left = least(requests_left, limits[5 * n - 4], w.minute.rs)
   tokens_left = least(tokens_left, limits[5 * n - 2], w.minute.ts)
 end
-lease_keep(KEYS[1], KEYS[2], lease_id, lease_write(lease), expiry + MARK_MS, touched, now)
+
+if is_due(pruned, PRUNE_MS, now) then
+  pruned = lease_prune(KEYS[1], KEYS[2], now) and now
+else
+  pruned = nil
+end
+lease_keep(KEYS[1], KEYS[2], lease_id, lease_write(lease), expiry + MARK_MS, touched, pruned, now)
 return { 1, OK, requests_left, tokens_left }

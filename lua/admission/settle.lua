@@ -23,8 +23,9 @@
 -- @slot {provider.account}
 --@include lib/codes.lua
 --@include lib/clock.lua
---@include lib/window.lua
 --@include lib/lease.lua
+--@include lib/record.lua
+--@include lib/correct.lua
 
 local lease_id, actual, counts_request = ARGV[1], whole(2, 0), whole(3, 0)
 local day_id, day_end = whole(4, 0), whole(5, 0)
@@ -33,7 +34,6 @@ if #ARGV ~= 6 or windows < 1 or windows % 1 ~= 0 or lease_id == '' or counts_req
   bad('lease id, counts_request or the number of keys and arguments')
 end
 local now = clock_ms(whole(6, 0))
-local now_text = string.format('%d', now)
 
 local text, touched = lease_find(KEYS[2], lease_id)
 if text == 'S' then
@@ -53,19 +53,22 @@ local code = lease and SETTLED or LATE
 for n = 1, windows do
   local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
   if lease then
-    local place = lease.places[n]
-    if place.state == 'R' then
-      call('ZREM', flights, lease_id)
+    local place, held, taken = lease.places[n], lease.estimate, 0
+    if place.state == 'X' then
+      code, held = RECLAIMED, lease.prompt
     else
-      code = RECLAIMED
+      local removed = call('ZREM', flights, lease_id)
+      taken = place.state == 'R' and removed or 0 -- a freed lease holds no slot any more
     end
-    local held = place.state == 'R' and lease.estimate or lease.prompt
-    window_correct(place, counts_request - 1, actual - held, lease_count(flights, now_text))
+    local values = place_get(place)
+    local sets = { 'i', flights_left(values[1], flights, taken, now) }
+    place_correct(place, values, counts_request - 1, actual - held, sets)
   elseif counts_request + actual > 0 then
-    local w = window_load(key, day_id, day_end, now)
-    window_add(w, counts_request, actual, lease_count(flights, now_text))
+    local values = window_now(key, day_id, now)
+    local w = window_load(key, day_id, day_end, now, values)
+    window_add(w, counts_request, actual, flights_left(values[1], flights, 0, now))
   end
 end
 
-lease_keep(KEYS[1], KEYS[2], lease_id, 'S', now + MARK_MS, touched, now)
+lease_keep(KEYS[1], KEYS[2], lease_id, 'S', now + MARK_MS, touched, nil, now)
 return { 1, code }

@@ -5,5 +5,5 @@ local function clock_ms(given)
     return given
   end
   local now = call('TIME')
-  return now[1] * 1000 + floor(now[2] / 1000)
+  return now[1] * 1000 + math.floor(now[2] / 1000)
 end

@@ -3,9 +3,12 @@
 local OK, SETTLED, RECLAIMED, LATE = 'ok', 'settled', 'reclaimed', 'late'
 local RPM, RPD, TPM, TPD = 'rpm', 'rpd', 'tpm', 'tpd'
 local CONCURRENCY, DAY_STALE, TOO_LARGE = 'concurrency', 'day_stale', 'too_large'
-local TOO_OLD = 'too_old'
+local TOO_OLD, ALIVE, HELD, STALE = 'too_old', 'alive', 'held', 'stale'
 
-local call, KEYS, ARGV, floor = redis.call, KEYS, ARGV, math.floor -- locals are cheaper than globals
+-- What is used many times in a call is local; what few functions use stays global, since each captured
+-- local makes a function dearer to create, and a call creates all of them. Numbers become text by
+-- string.format: Redis would print each as a fraction with 17 digits, at several times the cost.
+local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local EXACT_MAX = 9007199254740992 -- 2^53: above it a Lua number skips integers
 
 -- Ends the call with the error reply that only a bug of the caller can cause.

@@ -1,46 +1,44 @@
 -- Moving a ring to the present, and telling when it will have room.
---@include lib/ring.lua
+--@include lib/ring_back.lua
 
--- Drops the buckets that left the window since the ring was last touched; writes at once, because
--- pruning is allowed in a refusal too. Afterwards ring.b is the bucket that counts now.
-local function ring_advance(key, ring)
-  local kind, p, old, new = ring.kind, ring.kind.p, ring.b, ring.bucket
-  ring.moved = old ~= new
-  if not old or old == new then
-    ring.b = new
-    return
+-- The ring as of `bucket`, from the texts of its head and of that bucket's slot: b, sums rs and ts,
+-- and r and t of bucket b; `lap` when it went round since it was written. What left the ring is
+-- only subtracted here: the next admission writes it.
+local function ring_load(key, kind, bucket, head, text)
+  local ring = { kind = kind, b = bucket, rs = 0, ts = 0, r = 0, t = 0, lap = true }
+  if not head then
+    return ring
   end
-  if old > new then
-    return ring_step_back(key, ring)
+  local newest, rs, ts = triple_read(head)
+  ring.lap = math.floor(newest / kind.size) ~= math.floor(bucket / kind.size)
+  if bucket - newest < kind.size then -- else nothing of it is left
+    ring.rs, ring.ts = rs, ts
   end
-  local first = math.max(old + 1, new - kind.size + 1)
-  local names = ring_names(kind, first, new)
-  if first == old + 1 then
-    local values = call('HMGET', key, unpack(names))
-    for at = 1, #names, 2 do
-      ring.rs = ring.rs - tonumber(values[at] or 0)
-      ring.ts = ring.ts - tonumber(values[at + 1] or 0)
+  if newest == bucket then
+    ring.r, ring.t = slot_read(text, bucket)
+  elseif newest == bucket - 1 then -- the most frequent step: the slot holds what leaves
+    local r, t = slot_read(text, bucket - kind.size)
+    ring.rs, ring.ts = rs - r, ts - t
+  elseif newest > bucket then
+    ring_step_back(key, ring, newest)
+  elseif bucket - newest < kind.size then
+    local first = newest + 1 - kind.size
+    for at, leaving in ipairs(slots_get(key, kind, first, bucket - kind.size)) do
+      local r, t = slot_read(leaving, first + at - 1)
+      ring.rs, ring.ts = ring.rs - r, ring.ts - t
     end
-  else
-    ring.rs, ring.ts = 0, 0
   end
-  call('HDEL', key, unpack(names))
-  call('HSET', key, p .. 'b', new, p .. 'rs', ring.rs, p .. 'ts', ring.ts)
-  ring.b, ring.r, ring.t = new, 0, 0
+  return ring
 end
 
--- Milliseconds until `need` of field 'r' or 't' has left the window; all of it when it never will.
-local function ring_wait(key, ring, field, need, now)
-  local kind = ring.kind
-  local names = {}
-  for back = kind.size - 1, 0, -1 do
-    names[#names + 1] = kind.p .. field .. (ring.b - back) % kind.size
-  end
-  local values = call('HMGET', key, unpack(names))
-  local freed, at = 0, 0
+-- Milliseconds until `need` requests (or tokens) have left the window; all of it when never.
+local function ring_wait(key, ring, is_tokens, need, now)
+  local kind, first = ring.kind, ring.b - ring.kind.size + 1
+  local slots, freed, at = slots_get(key, kind, first, ring.b), 0, 0
   repeat
     at = at + 1
-    freed = freed + tonumber(values[at] or 0)
+    local r, t = slot_read(slots[at], first + at - 1)
+    freed = freed + (is_tokens and t or r)
   until freed >= need or at == kind.size
   return (ring.b + at) * kind.unit - now
 end

@@ -30,7 +30,8 @@ combos:
 FAULTS = [
     'server.prot: unknown field "prot"; did you mean "port"?',
     "keys[0].secret: environment variable NOWHERE_KEY is not set",
-    'combos[0].strategy: unknown "balanceed"; did you mean "balanced"?',
+    'keys[0].provider: unknown "grok"; did you mean "groq"?',
+    'combos[0].strategy: unknown "balanceed"; use "priority"',
 ]
 
 
@@ -60,9 +61,7 @@ def test_a_valid_file_is_exit_0_and_one_line(valid: str) -> None:
     result = check("--config", valid)
 
     assert result.exit_code == 0
-    assert result.stdout == (
-        f"{valid} is valid: 1 providers, 0 keys, 1 models, 1 combos, 1 clients\n"
-    )
+    assert result.stdout == (f"{valid} is valid: 1 provider, 0 keys, 1 model, 1 combo, 1 client\n")
     assert result.stderr == ""
 
 
@@ -83,8 +82,8 @@ def test_json_prints_faults_or_warnings(valid: str, broken: str) -> None:
 
 
 def test_warnings_go_to_stderr_and_do_not_fail(tmp_path: Path) -> None:
-    file = tmp_path / "empty.yaml"
-    file.write_text("")
+    file = tmp_path / "no-pool.yaml"
+    file.write_text("server: {}")
 
     result = check("--config", str(file))
 
@@ -93,6 +92,16 @@ def test_warnings_go_to_stderr_and_do_not_fail(tmp_path: Path) -> None:
         "warning: models: none is declared: there is nothing to route to",
         "warning: clients: none is declared: every request will be refused with 401",
     ]
+
+
+def test_an_empty_file_is_exit_2(tmp_path: Path) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text("# nothing yet\n")
+
+    result = check("--config", str(file))
+
+    assert result.exit_code == 2
+    assert result.stderr == "configuration: the file is empty: there is nothing to serve\n"
 
 
 def test_a_missing_file_is_exit_2(tmp_path: Path) -> None:

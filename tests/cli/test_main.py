@@ -29,6 +29,8 @@ def test_help_lists_the_commands_and_hides_the_worker() -> None:
     assert result.returncode == 0
     for name in ("serve", "demo", "check", "redis", "simulate-provider"):
         assert name in result.stdout
+    listed = result.stdout.partition("Commands:")[2]
+    assert all(line.endswith(".") and "..." not in line for line in listed.split("\n")[1:-1])
     assert "worker " not in result.stdout
 
 
@@ -38,6 +40,68 @@ def test_every_command_explains_itself(name: str) -> None:
 
     assert result.returncode == 0
     assert "Usage: cluster-gw" in result.stdout
+
+
+SIGNALS = """
+import os, signal, sys
+from cluster_gw.cli import main
+main.run = lambda _: (os.kill(os.getpid(), signal.{number}), print("goes on"), 5)[2]
+sys.argv[1:] = ["{command}"]
+main.main()
+"""
+
+
+def run(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "code"),
+    [
+        ("serve", "SIGHUP", 5),
+        ("serve", "SIGTERM", 0),
+        ("serve", "SIGINT", 0),
+        ("demo", "SIGHUP", 5),
+        ("worker", "SIGHUP", 5),
+        ("worker", "SIGTERM", 0),
+        ("check", "SIGHUP", -1),
+        ("check", "SIGTERM", -15),
+    ],
+)
+def test_a_signal_before_anything_runs_is_taken_by_what_serves(
+    command: str, number: str, code: int
+) -> None:
+    result = run(sys.executable, "-c", SIGNALS.format(command=command, number=number))
+
+    assert result.returncode == code
+    assert result.stderr == ""
+    assert ("goes on" in result.stdout) == (code == 5)
+
+
+def test_an_ignored_hang_up_stays_ignored() -> None:
+    code = (
+        "import signal; from cluster_gw.cli.process import catch_early_signals as catch;"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); catch();"
+        "print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
+    )
+
+    assert run(sys.executable, "-c", code).stdout == "True\n"
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", ">&- 2>&-"])
+def test_a_fault_nobody_can_read_is_still_exit_2(redirection: str) -> None:
+    line = f'exec "$0" -m cluster_gw serve --config /nowhere.yaml {redirection}'
+
+    assert run("sh", "-c", line, sys.executable).returncode == 2
+
+
+def test_closed_streams_are_never_taken_by_other_files() -> None:
+    code = (
+        "import os; from cluster_gw.cli.process import fill_standard_streams as fill; fill();"
+        "os._exit(os.open('/dev/null', os.O_RDONLY))"
+    )
+
+    assert run("sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, code).returncode == 3
 
 
 def test_the_version_is_told() -> None:

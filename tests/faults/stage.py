@@ -160,11 +160,10 @@ class Stage:
     def account(self, provider: str, model: str) -> Account:
         """The window of a model of the provider's one key."""
         slot, key = f"{{{provider}.{provider}1}}", f"{provider}1"
-        requests, tokens = self._books.hmget(
-            f"{self.prefix}:w:{slot}:{key}:{model}", ["hrs", "hts"]
-        )
+        hours = self._books.hget(f"{self.prefix}:w:{slot}:{key}:{model}", "h")
+        _, requests, tokens = str(hours or "0 0 0").split()
         flights = self._books.zcard(f"{self.prefix}:wl:{slot}:{key}:{model}")
-        return Account(int(requests or 0), int(tokens or 0), int(flights))
+        return Account(int(requests), int(tokens), int(flights))
 
     def accounts(self, model: str) -> list[Account]:
         """The windows of a model at both providers."""

@@ -144,6 +144,30 @@ async def test_a_request_may_wait_for_capacity_when_it_asks_for_it(
     assert (refused.status, waited.status) == (429, 200)
 
 
+async def test_waiting_requests_are_served_in_the_order_they_came(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
+) -> None:
+    gateway = await start(**many_models("a", concurrency=1))
+    served: list[int] = []
+
+    async def ask(number: int) -> None:
+        body = chat(steer(latency_ms=40))
+        response, _ = await post(http, gateway.base_url, body, X_Gw_Max_Wait="20s")
+        assert response.status == 200
+        served.append(number)
+
+    asking = []
+    for number in range(12):
+        asking.append(asyncio.create_task(ask(number)))
+        await asyncio.sleep(0.015)  # the last ones arrive while the first are served
+    started_s = time.monotonic()
+    await asyncio.gather(*asking)
+
+    assert served == list(range(12))
+    assert time.monotonic() - started_s < 2.0, "the next is woken when the one before has ended"
+    assert simulator.stats()["totals"]["rejected"] == 0
+
+
 async def test_waiting_is_bounded_by_what_was_asked_for(
     start: Start, http: aiohttp.ClientSession
 ) -> None:

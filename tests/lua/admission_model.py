@@ -4,12 +4,14 @@ Written from the headers of the scripts, not from their code; the state machine 
 `test_admission_machine.py` holds both against each other.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 
 MARK_MS: Final = 600_000
+PRUNE_MS: Final = 1_000
 BUDGET: Final = 8
 SECOND_MS: Final = 1000
 HOUR_MS: Final = 3_600_000
@@ -24,7 +26,8 @@ class Ring:
     newest: int | None = None
     buckets: dict[int, list[int]] = field(default_factory=dict)
 
-    def advance(self, now_ms: int) -> None:
+    def advance(self, now_ms: int) -> bool:
+        """Move to the present; tell whether the clock stepped back by more than the ring."""
         bucket = now_ms // self.unit_ms
         if self.newest is None or bucket > self.newest:
             self.newest = bucket
@@ -33,6 +36,8 @@ class Ring:
         elif self.newest - bucket > self.size:
             merged = self.sums()
             self.newest, self.buckets = bucket, {bucket: merged}
+            return True
+        return False
 
     def sums(self) -> list[int]:
         return [sum(v[0] for v in self.buckets.values()), sum(v[1] for v in self.buckets.values())]
@@ -70,6 +75,7 @@ class Place:
 
 @dataclass
 class Record:
+    worker: str
     estimate: int
     prompt: int
     expiry_ms: int
@@ -80,7 +86,16 @@ class Record:
 class Window:
     minute: Ring = field(default_factory=lambda: Ring(MINUTE_BUCKETS, SECOND_MS))
     day: Ring = field(default_factory=lambda: Ring(DAY_BUCKETS, HOUR_MS))
-    flights: dict[str, int] = field(default_factory=dict)
+    flights: dict[str, int] = field(default_factory=dict)  # below zero: its slot was freed
+
+    def advance(self, now_ms: int) -> "Window":
+        """Move to the present and give what a refusal leaves: the past, but for a step back."""
+        minute, day = deepcopy(self.minute), deepcopy(self.day)
+        if self.minute.advance(now_ms):
+            minute = deepcopy(self.minute)
+        if self.day.advance(now_ms):
+            day = deepcopy(self.day)
+        return Window(minute, day, self.flights)
 
     def in_flight(self, now_ms: int) -> int:
         return sum(expiry > now_ms for expiry in self.flights.values())
@@ -93,6 +108,7 @@ class AdmissionModel:
         self.windows: dict[str, Window] = {}
         self.records: dict[str, Record | None] = {}  # None: settled
         self.drop_at_ms: dict[str, int] = {}
+        self.pruned_ms = 0
 
     def reserve(
         self,
@@ -103,20 +119,21 @@ class AdmissionModel:
         prompt: int,
         ttl_ms: int,
         now_ms: int,
+        worker: str,
     ) -> tuple[str, int, int]:
         """Give (code, window position or 0, ms to wait or 0)."""
         if lease_id in self.records:
             return ("settled" if self.records[lease_id] is None else "ok"), 0, 0
-        self._prune(now_ms)
         budget = BUDGET
+        refused: dict[str, Window] = {}
         created = [name for name in bounds if name not in self.windows]
         for name in bounds:
             window = self.windows.setdefault(name, Window())
             budget -= self._reclaim(name, window, now_ms, budget)
-            window.minute.advance(now_ms)
-            window.day.advance(now_ms)
+            refused[name] = window.advance(now_ms)
         refusal = self._refusal(bounds, estimate, now_ms)
         if refusal is not None:
+            self.windows |= refused
             for name in created:  # a refusal creates nothing
                 del self.windows[name]
             return refusal
@@ -125,8 +142,9 @@ class AdmissionModel:
             window = self.windows[name]
             places[name] = Place(window.minute.add(1, estimate), window.day.add(1, estimate))
             window.flights[lease_id] = now_ms + ttl_ms
+        self._prune(now_ms)
         expiry_ms = now_ms + ttl_ms
-        self.records[lease_id] = Record(estimate, min(prompt, estimate), expiry_ms, places)
+        self.records[lease_id] = Record(worker, estimate, min(prompt, estimate), expiry_ms, places)
         self.drop_at_ms[lease_id] = expiry_ms + MARK_MS
         return "ok", 0, 0
 
@@ -151,22 +169,40 @@ class AdmissionModel:
         elif counts_request + actual > 0:
             for name in names:
                 window = self.windows.setdefault(name, Window())
-                window.minute.advance(now_ms)
-                window.day.advance(now_ms)
+                window.advance(now_ms)
                 window.minute.add(counts_request, actual)
                 window.day.add(counts_request, actual)
         self.records[lease_id] = None
         self.drop_at_ms[lease_id] = now_ms + MARK_MS
         return code
 
+    def reap(self, name: str, workers: set[str], *, now_ms: int) -> int:
+        """Give how many leases lost their slot in one window."""
+        flights = self.windows[name].flights if name in self.windows else {}
+        freed = [
+            lease
+            for lease, expiry in flights.items()
+            if expiry > now_ms and self._is_held(lease, name, workers)
+        ]
+        flights.update({lease: -flights[lease] for lease in freed})
+        return len(freed)
+
+    def _is_held(self, lease: str, name: str, workers: set[str]) -> bool:
+        record = self.records.get(lease)
+        return record is not None and record.worker in workers and name in record.places
+
     def _prune(self, now_ms: int) -> None:
+        if 0 <= now_ms - self.pruned_ms < PRUNE_MS:
+            return
         due = sorted((at, lease) for lease, at in self.drop_at_ms.items() if at <= now_ms)
+        if len(due) < BUDGET:
+            self.pruned_ms = now_ms
         for _, lease in due[:BUDGET]:
             del self.drop_at_ms[lease]
             del self.records[lease]
 
     def _reclaim(self, name: str, window: Window, now_ms: int, budget: int) -> int:
-        due = sorted((at, lease) for lease, at in window.flights.items() if at <= now_ms)
+        due = sorted((at, lease) for lease, at in window.flights.items() if abs(at) <= now_ms)
         for _, lease in due[:budget]:
             del window.flights[lease]
             record = self.records.get(lease)

@@ -9,6 +9,7 @@ from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.keys import Keys, WindowKeys
 from cluster_gw.store.plan import five
 from cluster_gw.store.scripts import Scripts
+from tests.lua.window_fields import numbers
 
 KEYS: Final = Keys("gw1")
 SLOT: Final = KEYS.slot("p", "acc")
@@ -30,6 +31,7 @@ class Admission:
         self.redis = redis
         self._reserve = redis.register_script(scripts["admission/reserve"].text)
         self._settle = redis.register_script(scripts["admission/settle"].text)
+        self._reap = redis.register_script(scripts["admission/reap"].text)
 
     def reserve(
         self,
@@ -40,11 +42,12 @@ class Admission:
         prompt: int = 40,
         ttl_ms: int = 30_000,
         day: tuple[int, int] = (0, 0),
+        worker: str = "w1",
     ) -> list[Any]:
         limits = [bound for _, one in bounds for bound in five(one)]
         reply: list[Any] = self._reserve(
             keys=names([window for window, _ in bounds]),
-            args=[lease, "w1", estimate, prompt, ttl_ms, *day, *limits, now_ms],
+            args=[lease, worker, estimate, prompt, ttl_ms, *day, *limits, now_ms],
         )
         return reply
 
@@ -62,8 +65,23 @@ class Admission:
         )
         return reply
 
+    def reap(
+        self,
+        *workers: str,
+        window: WindowKeys = MODEL,
+        now_ms: int = NOW_MS,
+        valid_until_ms: int | None = None,
+        place: int = 0,
+    ) -> list[Any]:
+        until_ms = now_ms if valid_until_ms is None else valid_until_ms
+        reply: list[Any] = self._reap(
+            keys=[KEYS.lease_records(SLOT), window.counters, window.flights],
+            args=[until_ms, place, *workers, now_ms],
+        )
+        return reply
+
     def counters(self, window: WindowKeys = MODEL) -> dict[str, int]:
-        return {name: int(value) for name, value in texts(self.redis, window.counters).items()}
+        return numbers(texts(self.redis, window.counters))
 
 
 def texts(redis: Redis, key: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
-from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.keys import WindowKeys
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
@@ -31,6 +31,7 @@ LIMITS: Final = st.builds(
     tpd=TOKENS,
     concurrency=BOUNDS,
 )
+WORKERS: Final = ("w1", "w2", "w3")
 LEASES: Final = st.integers(0, 11).map(lambda number: f"lease-{number}")
 STEPS_MS: Final = st.one_of(
     st.integers(0, 3_000),
@@ -68,16 +69,29 @@ class AdmissionMachine(RuleBasedStateMachine):
         estimate=st.integers(0, 300),
         prompt=st.integers(0, 400),
         ttl_ms=st.integers(1, 200_000),
+        worker=st.sampled_from(WORKERS),
     )
     def reserve(
-        self, lease: str, route: tuple[WindowKeys, ...], estimate: int, prompt: int, ttl_ms: int
+        self,
+        lease: str,
+        route: tuple[WindowKeys, ...],
+        estimate: int,
+        prompt: int,
+        ttl_ms: int,
+        worker: str,
     ) -> None:
         if self.model.records.get(lease) is not None:
             route = self.routes[lease]  # a repeat repeats everything
         self.routes[lease] = route
         bounds = [(window, self.limits[window.counters]) for window in route]
         reply = self.scripts.reserve(
-            lease, *bounds, now_ms=self.now_ms, estimate=estimate, prompt=prompt, ttl_ms=ttl_ms
+            lease,
+            *bounds,
+            now_ms=self.now_ms,
+            estimate=estimate,
+            prompt=prompt,
+            ttl_ms=ttl_ms,
+            worker=worker,
         )
         expected = self.model.reserve(
             lease,
@@ -86,6 +100,7 @@ class AdmissionMachine(RuleBasedStateMachine):
             prompt=prompt,
             ttl_ms=ttl_ms,
             now_ms=self.now_ms,
+            worker=worker,
         )
         wait = (reply[2], reply[3]) if reply[0] == 0 else (0, 0)
         assert (reply[1], *wait) == expected
@@ -105,6 +120,25 @@ class AdmissionMachine(RuleBasedStateMachine):
         )
         assert reply == ([2, "settled"] if code == "again" else [1, code])
 
+    @rule(
+        window=st.sampled_from((MODEL, OTHER, WHOLE)),
+        workers=st.sets(st.sampled_from(WORKERS), min_size=1),
+        late_ms=st.integers(-2, 2),
+    )
+    def reap(self, window: WindowKeys, workers: set[str], late_ms: int) -> None:
+        """The workers may be dead or only slow: what they held may still be settled."""
+        reply = self.scripts.reap(
+            *sorted(workers),
+            window=window,
+            now_ms=self.now_ms,
+            valid_until_ms=self.now_ms - late_ms,
+        )
+        if late_ms > 0:
+            assert reply == [0, "stale", 0, 0]
+            return
+        freed = self.model.reap(window.counters, workers, now_ms=self.now_ms)
+        assert reply == [1, "ok", freed, 0]
+
     @invariant()
     def every_counter_equals_the_model(self) -> None:
         for window in (MODEL, OTHER, WHOLE):
@@ -119,6 +153,9 @@ class AdmissionMachine(RuleBasedStateMachine):
             assert read_ring(fields, "h") == shown(modelled.day)
             assert min(fields.values()) >= 0
             assert scores(self.redis, window.flights) == modelled.flights
+            if self.now_ms < fields["quiet"]:  # until then the count is taken at its word
+                assert fields["i"] == modelled.in_flight(self.now_ms)
+                assert all(fields["quiet"] <= abs(expiry) for expiry in modelled.flights.values())
 
     @invariant()
     def every_key_but_none_has_a_ttl(self) -> None:
@@ -129,6 +166,7 @@ class AdmissionMachine(RuleBasedStateMachine):
     def records_equal_the_model(self) -> None:
         stored = texts(self.redis, KEYS.lease_records(SLOT))
         stored.pop("_touched", None)
+        stored.pop("_pruned", None)
         assert set(stored) == set(self.model.records)
         for lease, record in self.model.records.items():
             if record is None:
@@ -140,7 +178,7 @@ class AdmissionMachine(RuleBasedStateMachine):
 
 
 def read_ring(fields: dict[str, int], prefix: str) -> tuple[int, list[int], dict[int, list[int]]]:
-    size = 25 if prefix else 61
+    size = DAY_BUCKETS if prefix else MINUTE_BUCKETS
     slots = {
         slot: [fields.get(f"{prefix}r{slot}", 0), fields.get(f"{prefix}t{slot}", 0)]
         for slot in range(size)

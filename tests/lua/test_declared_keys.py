@@ -40,6 +40,8 @@ def run_everything(admission: Admission) -> None:
     admission.reserve("e", *both, now_ms=NOW_MS + 20 * MINUTE_MS)
     admission.reserve("f", *both, now_ms=NOW_MS)
     admission.settle("a", MODEL, WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
+    admission.reserve("g", *both, now_ms=NOW_MS + 20 * MINUTE_MS, worker="dead")
+    admission.reap("dead", window=WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
     admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
 
 

@@ -4,7 +4,8 @@ import sys
 from redis import Redis
 
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import KEYS
+from tests.lua.calls import KEYS, texts
+from tests.lua.window_fields import numbers
 
 ATTEMPTS = 120
 LIMIT = 200
@@ -28,4 +29,5 @@ def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
 
     assert sum(granted) == LIMIT
     window = KEYS.model_window(KEYS.slot("p", "a"), "k", "m")
-    assert redis.hmget(window.counters, ["hrs", "i"]) == [str(LIMIT), str(LIMIT)]
+    counted = numbers(texts(redis, window.counters))
+    assert (counted["hrs"], counted["i"]) == (LIMIT, LIMIT)

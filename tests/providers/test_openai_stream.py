@@ -297,3 +297,35 @@ def test_frames_without_choices_or_usage_are_passed_on() -> None:
 
     assert event.fault is None
     assert not event.usage_only
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\ude00"])
+def test_half_an_emoji_is_text_and_its_frame_stays_as_it_is(half: str) -> None:
+    data = f'{{"choices":[{{"index":3,"delta":{{"content":"a{half}"}},"finish_reason":"stop"}}]}}'
+
+    (event,) = events_of(f"data: {data}\n\n".encode())
+
+    assert event.raw == data.encode()
+    assert event.fault is None
+    assert (event.text[0], len(event.text)) == ("a", 2)
+    assert event.ended_choices == (3,)
+
+
+def test_half_an_emoji_is_counted_wherever_it_is_said() -> None:
+    said = '"refusal":"\\ud83d","audio":{"transcript":"\\ud83d"},"reasoning":"\\ud83d"'
+    call = '"tool_calls":[{"index":1,"function":{"name":"f","arguments":"\\ud83d"}}]'
+    data = f'{{"choices":[{{"delta":{{{said},{call}}}}}]}}'
+
+    (event,) = events_of(f"data: {data}\n\n".encode())
+
+    assert (len(event.text), len(event.reasoning)) == (2, 1)
+    assert event.tool_calls == (ToolCallDelta(index=1, name="f", arguments="\ud83d"),)
+
+
+def test_error_with_half_an_emoji_is_an_error() -> None:
+    (event,) = events_of(b'data: {"error":{"message":"no \\ud83d","code":"x\\ud83d"}}\n\n')
+
+    assert event.fault is not None
+    assert event.fault.kind is FaultKind.IN_BAND
+    assert event.fault.message.encode()
+    assert (event.fault.code or "").encode()

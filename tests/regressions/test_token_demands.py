@@ -8,8 +8,8 @@ __all__ = ["http", "redis_url", "simulator", "start"]
 
 
 async def test_a_demand_above_a_day_limit_is_told_no_time_to_come_back(
-    start: Start,  # noqa: F811 - the fixture
-    http: aiohttp.ClientSession,  # noqa: F811 - the fixture
+    start: Start,
+    http: aiohttp.ClientSession,
 ) -> None:
     model = {"provider": "a", "model": "one", "limits": {"tpd": 5}}
     gateway = await start(models=[model])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster_gw.settings import Loaded
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.settings import Loaded, load_bytes
 
 FaultsOf = Callable[..., list[str]]
 Document = dict[str, Any]
@@ -29,7 +30,11 @@ def put(document: Document, path: str, value: Any) -> None:
 FAULTS = [
     ("server.prot", 1, 'server.prot: unknown field "prot"; did you mean "port"?'),
     ("sevrer", {}, 'sevrer: unknown field "sevrer"; did you mean "server"?'),
-    ("server.port", "80", "server.port: expected a whole number from 1 to 65535, got text"),
+    (
+        "server.port",
+        "80",
+        "server.port: expected a whole number from 1 to 65535, got a number in quotes",
+    ),
     ("server.port", 0, "server.port: expected a whole number from 1 to 65535, got 0"),
     ("server.port", 80.0, "server.port: expected a whole number from 1 to 65535, got 80"),
     ("server.port", True, "server.port: expected a whole number from 1 to 65535, got true"),
@@ -125,7 +130,11 @@ FAULTS = [
     ),
     ("keys.0.id", "local-keyless", "keys[0].id: is the name of the provider's own keyless entry"),
     ("keys.0.models", ["bgi"], 'keys[0].models[0]: unknown "bgi"; did you mean "big"?'),
-    ("keys.0.secret", 7, "keys[0].secret: expected text such as env:NAME or file:/path, got 7"),
+    (
+        "keys.0.secret",
+        7,
+        "keys[0].secret: expected text such as env:NAME or file:/path, got a number",
+    ),
     ("keys.0.secret", "env:FRA", "keys[0].secret: environment variable FRA is not set"),
     ("keys.0.secret", "${FRA}", "keys[0].secret: environment variable FRA is not set"),
     ("keys.0.secret", "file:/none", "keys[0].secret: file /none cannot be read as text"),
@@ -134,6 +143,19 @@ FAULTS = [
     ("models.0.provider", "loca", 'models[0].provider: unknown "loca"; did you mean "local"?'),
     ("models.0.model", "a b", "models[0].model: must be printable and without spaces"),
     ("models.0.weight", 3, "models[0].weight: expected a number from 0 to 2, got 3"),
+    (
+        "providers.far.limits.rpm",
+        "20k",
+        (
+            "providers.far.limits.rpm: expected a whole number from 0 to 1000000000000, "
+            "got a number with a unit, which only counts of tokens take"
+        ),
+    ),
+    (
+        "providers.far.limits.rpm",
+        "30x",
+        "providers.far.limits.rpm: expected a whole number from 0 to 1000000000000, got text",
+    ),
     (
         "models.0.monthly_tokens",
         "15X",
@@ -158,7 +180,7 @@ FAULTS = [
         'combos[0].members[1]: "far/big" stands twice',
     ),
     ("combos.0.members", "some", 'combos[0].members: unknown "some"; use "all"'),
-    ("combos.0.members", 3, 'combos[0].members: expected "all" or a list, got 3'),
+    ("combos.0.members", 3, 'combos[0].members: expected "all" or a list, got a number'),
     ("combos.0.weights", {"speed": 0}, "combos[0].weights: at least one weight must be above 0"),
     (
         "combos.0.weights",
@@ -187,25 +209,27 @@ def test_one_wrong_value_is_one_fault_with_its_path(
 @pytest.mark.parametrize(
     ("family", "strategy", "fault"),
     [
-        ("bandit", "balanceed", 'unknown "balanceed"; did you mean "balanced"?'),
-        ("classic", "weigthed", 'unknown "weigthed"; did you mean "weighted"?'),
-        (
-            "bandit",
-            "balanced",
-            '"balanced" is not available yet in this version; use "priority" or "round-robin"',
-        ),
+        ("bandit", "balanceed", 'unknown "balanceed"; use "priority"'),
+        ("bandit", "prority", 'unknown "prority"; did you mean "priority"?'),
+        ("classic", "weigthed", 'unknown "weigthed"; use one of "priority", "round-robin"'),
+        ("classic", "round_robin", 'unknown "round_robin"; did you mean "round-robin"?'),
+        ("bandit", "balanced", '"balanced" is not available yet in this version; use "priority"'),
         (
             "classic",
             "p2c",
             '"p2c" is not available yet in this version; use "priority" or "round-robin"',
         ),
-        ("bandit", "smart", '"smart" belongs to family "classic", this combo is "bandit"'),
+        ("bandit", "smart", '"smart" is not available yet in this version; use "priority"'),
         (
             "bandit",
             "round-robin",
             '"round-robin" belongs to family "classic", this combo is "bandit"',
         ),
-        ("classic", "balanced", '"balanced" belongs to family "bandit", this combo is "classic"'),
+        (
+            "classic",
+            "balanced",
+            '"balanced" is not available yet in this version; use "priority" or "round-robin"',
+        ),
     ],
 )
 def test_a_strategy_that_cannot_run_never_falls_back(
@@ -264,7 +288,7 @@ def test_a_refused_item_is_reported_once_and_does_not_shift_its_neighbours(
     base["models"][1]["tools"] = "yes"
 
     assert faults(base) == [
-        "models[0].model: expected text, got 3",
+        "models[0].model: expected text, got a number",
         "models[1].tools: expected true or false, got text",
         'models[3].provider: unknown "fra"; did you mean "far"?',
     ]
@@ -280,6 +304,75 @@ def test_names_of_refused_items_still_count_as_known(base: Document, faults: Fau
         "models[0].tools",
         "combos[0].profile",
     ]
+
+
+def test_a_refused_part_of_an_item_does_not_hide_what_is_wrong_with_the_rest(
+    base: Document, faults: FaultsOf
+) -> None:
+    base["keys"] = [
+        {"id": "same", "provider": "fra", "secret": "env:NONE"},
+        {"id": "same", "provider": "${NONE}", "secret": "env:NONE", "base_url": "ftp://x"},
+        {"id": "Not An Id", "provider": "fra", "secret": "env:FAR_KEY"},
+    ]
+    base["models"].append({"provider": "fra", "model": 3})
+    base["combos"].append({"id": "no id", "strategy": "x", "members": ["far/bgi", {"rout": 1}]})
+    base["clients"] = [
+        {"id": "app", "key_sha256": "short", "combos": ["atuo"]},
+        {"id": "app", "key_sha256": "short"},
+    ]
+
+    places = {line.partition(":")[0] for line in faults(base)}
+
+    assert places == {
+        *("keys[0].secret", "keys[0].provider", "keys[1].provider", "keys[1].secret"),
+        *("keys[1].id", "keys[2].id", "keys[2].provider"),
+        *("models[2].model", "models[2].provider"),
+        *("combos[1].id", "combos[1].strategy", "combos[1].members[0]"),
+        *("combos[1].members[1].rout", "combos[1].members[1].route"),
+        *("clients[0].key_sha256", "clients[1].key_sha256"),
+        *("clients[1].id", "clients[0].combos[0]"),
+    }
+
+
+def test_a_refused_secret_is_reported_once(base: Document, faults: FaultsOf) -> None:
+    base["redis"] = {"url": 123456789, "cache_url": [987654321]}
+    base["keys"].append(base["keys"][0] | {"id": "far-b", "secret": 123456789})
+
+    assert faults(base, FAR_KEY="") == [
+        "redis.url: expected text such as env:NAME or file:/path, got a number",
+        "redis.cache_url: expected text such as env:NAME or file:/path, got a list",
+        "keys[0].secret: the secret is empty",
+        "keys[1].secret: expected text such as env:NAME or file:/path, got a number",
+    ]
+
+
+@pytest.mark.parametrize("text", ["987654321", "*abcdefgh", "!abcdefgh", "!ab!cdefgh", "&x987"])
+@pytest.mark.parametrize("field", ["secret", "id", "provider", "models"])
+def test_no_spelling_of_a_secret_is_repeated(field: str, text: str) -> None:
+    written = {"id": "a", "provider": "p", "secret": "s", field: text}
+    line = ", ".join(f"{name}: {value}" for name, value in written.items())
+
+    with pytest.raises(ConfigInvalidError) as caught:
+        load_bytes(f"keys: [{{{line}}}]\n".encode(), {})
+
+    told = "\n".join(caught.value.faults)
+    assert not any(part in told for part in ("98765", "abcdefgh", "cdefgh", "x987"))
+
+
+def test_a_number_from_the_environment_is_not_repeated(base: Document, faults: FaultsOf) -> None:
+    base["server"] = {"port": "${DIGITS}"}
+
+    assert faults(base, DIGITS="987654321") == [
+        "server.port: expected a whole number from 1 to 65535, got a number"
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}", "\n\n"])
+def test_an_empty_file_is_a_fault(text: str) -> None:
+    with pytest.raises(ConfigInvalidError) as caught:
+        load_bytes(text.encode(), {"GW_SERVER__PORT": "9000"})
+
+    assert caught.value.faults == ("configuration: the file is empty: there is nothing to serve",)
 
 
 def test_all_faults_are_found_in_one_go(base: Document, faults: FaultsOf) -> None:
@@ -316,7 +409,7 @@ def test_a_fault_never_shows_a_secret(base: Document, faults: FaultsOf) -> None:
 
     lines = faults(base, S=secret)
 
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert secret not in "\n".join(lines)
 
 

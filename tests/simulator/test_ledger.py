@@ -178,7 +178,14 @@ def test_reset_forgets_counts_and_windows_but_not_what_is_in_flight() -> None:
 
 def test_unknown_key_has_no_account() -> None:
     assert ledger().account("other") is None
-    assert Ledger(SimulatorConfig(any_key=True)).account("") is None
+    assert ledger().account("") is None
+
+
+def test_any_key_admits_none_as_well() -> None:
+    books = Ledger(SimulatorConfig(any_key=True))
+
+    assert books.account("") is books.account("")
+    assert list(books.stats(0.0)["keys"]) == ["no-key"]
 
 
 def test_statistics_never_show_a_secret() -> None:

@@ -147,7 +147,7 @@ async def test_wrong_script_argument_is_a_contract_error(
         await client.run(scripts["session/advance_cursor"], ["c"], [0])
 
 
-@pytest.mark.parametrize("reply", ["READONLY no", "OOM no", "NOREPLICAS no", "MISCONF no"])
+@pytest.mark.parametrize("reply", ["OOM no", "NOREPLICAS no", "MISCONF no", "TRYAGAIN no"])
 async def test_refusal_to_work_is_a_lost_store(client: RedisClient, reply: str) -> None:
     with pytest.raises(StoreLostError, match=reply.removesuffix(" no")):
         await client.call("EVAL", f"return redis.error_reply('{reply}')", 0)
@@ -156,11 +156,20 @@ async def test_refusal_to_work_is_a_lost_store(client: RedisClient, reply: str) 
     assert client.lost == 1
 
 
-async def test_readonly_replica_is_a_lost_store(impatient: RedisClient) -> None:
+async def test_readonly_replica_is_a_lost_store(
+    own_server: RedisServer, impatient: RedisClient
+) -> None:
     await impatient.call("REPLICAOF", "127.0.0.1", "1")
 
     with pytest.raises(StoreLostError, match="READONLY"):
         await impatient.call("SET", "a", "b")
+    assert not impatient.is_up  # and it stays so until the server is a master
+
+    await asyncio.sleep(0.1)
+    assert not impatient.is_up
+    own_server.command("REPLICAOF", "NO", "ONE")
+    await until_up(impatient, is_up=True)
+    assert await impatient.call("SET", "a", "b") == b"OK"
 
 
 async def test_killed_server_fails_pending_calls_and_is_found_again(
@@ -253,7 +262,7 @@ async def test_blocked_loop_is_not_mistaken_for_a_lost_store(impatient: RedisCli
 async def test_closed_connection_is_never_reopened_under_waiting_calls(
     client: RedisClient,
 ) -> None:
-    lane = client._lane
+    lane = client._route.lane_for(("ECHO",))
     assert lane is not None
     closing = asyncio.ensure_future(lane._connection.disconnect(nowait=True))
     pending = [asyncio.ensure_future(client.call("ECHO", str(n))) for n in range(5)]
@@ -326,7 +335,7 @@ async def test_client_is_named_in_the_servers_list(client: RedisClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://h", "redis+cluster://h", "embedded:", "redis://u:pw@h:port"]
+    "url", ["http://h", "redis+sentinel://h", "embedded:", "redis://u:pw@h:port"]
 )
 def test_unusable_url_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ConfigInvalidError, match=r"redis\.url") as caught:

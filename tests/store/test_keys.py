@@ -65,6 +65,14 @@ def test_cursors_are_one_for_each_combo(one: str, other: str) -> None:
     assert (KEYS.cursor(one) == KEYS.cursor(other)) == (one == other)
 
 
+@given(one=TEXT.filter(bool), other=TEXT.filter(bool))
+def test_keys_of_a_client_are_its_own_and_live_in_one_slot(one: str, other: str) -> None:
+    mine, theirs = KEYS.client(one), KEYS.client(other)
+
+    assert (set(mine) & set(theirs) == set()) == (one != other)
+    assert len({key_slot(name.encode()) for name in mine}) == 1
+
+
 def test_names_can_be_read_and_typed() -> None:
     slot = KEYS.slot("groq", "team-a")
 
@@ -80,8 +88,10 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
     slot = KEYS.slot("p", "a")
     names = [
         *(KEYS.lease_expiries(slot), KEYS.lease_records(slot), KEYS.cursor("c"), KEYS.meta()),
+        *(KEYS.lead("reaper"), KEYS.workers()),
         *(KEYS.model_window(slot, "k", "m").counters, KEYS.model_window(slot, "k", "m").flights),
         *(KEYS.key_window(slot, "k").counters, KEYS.account_window(slot).counters),
+        *KEYS.client("app"),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}
 

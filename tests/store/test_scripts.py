@@ -95,7 +95,7 @@ def test_gate_codes_of_lua_and_python_are_the_same() -> None:
 
     assert {gate.value for gate in Gate} <= quoted
     assert quoted - {gate.value for gate in Gate} == {
-        *("ok", "settled", "reclaimed", "late", "too_old")
+        *("ok", "settled", "reclaimed", "late", "too_old", "alive", "held", "stale")
     }
 
 

@@ -17,6 +17,7 @@ import pytest
 
 RUNNER = Path(__file__).with_name("run_group.py")
 ROOT = Path(__file__).parents[2]
+EXTERNAL = {"redis": {"url": "redis://127.0.0.1:1/0"}}
 
 
 def wait_for(condition: Callable[[], Any], within_s: float = 10.0) -> Any:
@@ -114,6 +115,14 @@ class RunningGroup:
         """Whether an event is in the log."""
         return f'"event":"{event}"' in self.log()
 
+    def status(self) -> str:
+        """What the operations port says of the group."""
+        return str(self.ops.get("/readyz", timeout=3).json()["status"])
+
+    def version(self) -> int:
+        """Which configuration every worker serves with."""
+        return int(self.ops.get("/readyz", timeout=3).json()["config_version"])
+
     def workers(self) -> list[int]:
         """The worker processes."""
         return [c for c in children(self.process.pid) if "stub_worker" in command_of(c)]
@@ -174,3 +183,20 @@ def start_group(short_folder: Path) -> Iterator[StartGroup]:
     yield start
     for group in started:
         group.clean()
+
+
+@pytest.fixture(scope="module")
+def shared_group() -> Iterator[RunningGroup]:
+    """One group of two workers for tests that leave it as they found it."""
+    with tempfile.TemporaryDirectory(prefix="gwt-", dir="/tmp") as folder:
+        group = RunningGroup(Path(folder), {"server": {"workers": 2}, **EXTERNAL}, {})
+        group.wait_until_ready()
+        yield group
+        group.clean()
+
+
+@pytest.fixture
+def whole_group(shared_group: RunningGroup) -> RunningGroup:
+    """The shared group, every worker of it ready."""
+    wait_for(lambda: shared_group.status() == "ready")
+    return shared_group

@@ -12,17 +12,23 @@ from cluster_gw.supervisor.failure import StartError
 from cluster_gw.supervisor.group import Companion, GroupOptions, run_group
 from cluster_gw.telemetry.log import Log
 
+STUB = (sys.executable, str(Path(__file__).with_name("stub_worker.py")))
+# A real worker gives up the first connection to Redis after 5 s; no test has to wait for that.
+IMPATIENT = (
+    "import cluster_gw.app.engine as e, cluster_gw.cli.main as m; e.REDIS_START_S = 0.2; m.main()"
+)
+REAL = (sys.executable, "-c", IMPATIENT, "worker")
+
 
 def main() -> int:
     path, data_dir = Path(sys.argv[1]), Path(sys.argv[2])
     loaded = load(path, os.environ)
     options = GroupOptions(
-        settings=loaded.settings,
+        loaded=loaded,
         config_path=path,
-        files=loaded.files,
         environ=dict(os.environ),
         data_dir=data_dir,
-        worker_words=(sys.executable, str(Path(__file__).with_name("stub_worker.py"))),
+        worker_words=REAL if "GROUP_IS_REAL" in os.environ else STUB,
         companions=tuple(
             Companion(
                 name=name,
@@ -31,6 +37,7 @@ def main() -> int:
             )
             for name, port in (word.split(":") for word in sys.argv[3:])
         ),
+        hang_up_ends="GROUP_ENDS_ON_HANG_UP" in os.environ,
     )
     try:
         return run_group(options, Log(), lambda: print("ready", flush=True))  # noqa: T201

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import importlib
 import os
 import signal
 import socket
@@ -73,17 +74,19 @@ class Stub:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name in ("--config", "--control-path", "--worker-id"):
+    for name in ("--control-path", "--worker-id"):
         parser.add_argument(name)
-    for name in ("--fd", "--parent-pid", "--generation"):
+    for name in ("--config-fd", "--fd", "--parent-pid", "--generation"):
         parser.add_argument(name, type=int)
     options = parser.parse_args()
     code = os.environ.get("STUB_EXIT")
     if code is not None:
         raise SystemExit(int(code))
-    broken = Path(options.config).parent / "break"
-    if broken.exists():
+    broken = os.environ.get("STUB_BREAKS_IF")
+    if broken is not None and Path(broken).exists():
         raise SystemExit(7)
+    if "STUB_LOADS" in os.environ:  # costs more than all the rest
+        importlib.import_module("cluster_gw.settings").load_shared(options.config_fd, os.environ)
     asyncio.run(Stub(options).run())
     os._exit(0)
 

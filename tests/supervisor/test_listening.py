@@ -1,11 +1,12 @@
 """Sockets that share an address among us, and with nobody else."""
 
+import os
 import socket
 
 import pytest
 
 from cluster_gw.supervisor.failure import ExitCode, StartError
-from cluster_gw.supervisor.listening import listen, listen_alone
+from cluster_gw.supervisor.listening import WorkerSocket, listen, listen_alone
 from tests.supervisor.conftest import free_port
 
 
@@ -62,3 +63,48 @@ def test_names_and_both_families_are_taken(host: str) -> None:
 def test_an_address_that_is_not_ours_is_told(host: str) -> None:
     with pytest.raises(StartError, match=f"cannot listen on {host}"):
         listen_alone(host, free_port())
+
+
+def test_a_socket_that_stepped_back_leaves_connections_to_the_others() -> None:
+    port = free_port()
+    first, second = (WorkerSocket("127.0.0.1", port, s) for s in listen("127.0.0.1", port, 2))
+
+    first.step_back()
+    clients = [socket.create_connection(("127.0.0.1", port), 1) for _ in range(8)]
+
+    other = socket.socket(fileno=os.dup(second.fileno()))
+    other.settimeout(1)
+    close(*clients, *(other.accept()[0] for _ in clients), other)
+    first.close()
+    second.close()
+
+
+def test_a_queue_nobody_serves_is_reset_and_further_connections_are_refused() -> None:
+    port = free_port()
+    (only,) = (WorkerSocket("127.0.0.1", port, s) for s in listen("127.0.0.1", port, 1))
+    waiting = socket.create_connection(("127.0.0.1", port), 1)
+
+    only.step_back()
+
+    with pytest.raises(ConnectionResetError):
+        waiting.recv(1)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), 1)
+    served = socket.socket(fileno=os.dup(only.fileno()))
+    served.listen()
+    close(waiting, served, socket.create_connection(("127.0.0.1", port), 1))
+    only.close()
+
+
+def test_a_port_in_use_is_told_with_the_way_out() -> None:
+    port = free_port()
+    taken = listen_alone("127.0.0.1", port)
+
+    with pytest.raises(StartError) as caught:
+        listen_alone("127.0.0.1", port, "admin-port")
+
+    assert str(caught.value) == (
+        f"127.0.0.1:{port} is in use; is another cluster-gw running? "
+        "Choose another with --admin-port or GW_SERVER__ADMIN_PORT"
+    )
+    close(taken)

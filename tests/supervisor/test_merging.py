@@ -9,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cluster_gw.supervisor.control import Readiness, SnapshotAge
 from cluster_gw.supervisor.merging import MetricSum, merge_readiness, render
-from cluster_gw.telemetry.registry import Family, Sample, Snapshot
+from cluster_gw.telemetry.catalog import CONFIG_VERSION, IN_FLIGHT
+from cluster_gw.telemetry.registry import Family, Registry, Sample, Snapshot
 
 READY = Readiness(
     status="ready", config_version=4, snapshot=SnapshotAge(version=9, age_ms=100), redis="ok"
@@ -82,6 +83,20 @@ def test_gauges_of_a_dead_worker_end_with_it_and_counters_stay() -> None:
     metrics.retire("never seen")
 
     assert total(metrics.families()) == 4
+
+
+def test_the_version_of_the_configuration_is_the_highest_and_no_sum() -> None:
+    metrics = MetricSum()
+    for worker, version in (("a", 3), ("b", 4), ("c", 3)):
+        registry = Registry()
+        registry.put(CONFIG_VERSION, value=version)
+        registry.put(IN_FLIGHT, value=1)
+        metrics.update(worker, registry.snapshot())
+
+    merged = {family.name: total([family]) for family in metrics.families()}
+
+    assert merged[CONFIG_VERSION.name] == 4
+    assert merged[IN_FLIGHT.name] == 3
 
 
 STEPS = st.lists(

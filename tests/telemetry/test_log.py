@@ -1,10 +1,15 @@
 import io
+import os
 import re
+import subprocess
+import sys
 
 import msgspec
+import pytest
 
 from cluster_gw.telemetry.events import EVENTS, REQUEST_FINISHED, WORKER_STARTED, RequestLine
 from cluster_gw.telemetry.log import MAX_BUFFER_LINES, Log
+from cluster_gw.telemetry.text_line import text_line
 
 
 def request_line() -> RequestLine:
@@ -74,3 +79,107 @@ def test_a_console_log_is_for_people() -> None:
 def test_event_names_are_unique_and_of_the_form_noun_participle() -> None:
     assert len({event.name for event in EVENTS}) == len(EVENTS)
     assert all(re.fullmatch(r"[a-z_]+\.[a-z_]+", event.name) for event in EVENTS)
+
+
+@pytest.mark.parametrize("state", ["closed", "no reader"])
+def test_a_log_that_cannot_be_written_never_raises(state: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = open(writing, "wb", buffering=0)  # noqa: SIM115
+    if state == "closed":
+        stream.close()
+    log = Log(stream)
+
+    log.event(WORKER_STARTED, worker="w1", config_version=1)
+    for _ in range(MAX_BUFFER_LINES + 1):
+        log.hot(request_line())
+    log.flush()
+
+    assert log.failed_writes == 3
+    stream.close()
+
+
+def test_a_full_pipe_loses_lines_and_blocks_nobody() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with open(writing, "wb", buffering=0) as stream:
+        log = Log(stream)
+        for _ in range(2000):
+            log.event(WORKER_STARTED, worker="w" * 100, config_version=1)
+
+    assert 0 < log.failed_writes < 2000
+    os.close(reading)
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_a_process_without_standard_error_logs_and_ends_well(redirection: str) -> None:
+    code = (
+        "from cluster_gw.telemetry.log import Log;"
+        "from cluster_gw.telemetry.events import WORKER_STARTED;"
+        "Log(console=True).event(WORKER_STARTED, worker='w', config_version=1); print('went on')"
+    )
+
+    result = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {redirection}', sys.executable, code],
+        capture_output=True,
+        check=False,
+    )
+
+    assert (result.returncode, result.stdout) == (0, b"went on\n")
+
+
+class Terminal(io.BytesIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_text_lines_are_coloured_on_a_terminal_unless_told_not_to(
+    monkeypatch: pytest.MonkeyPatch, no_color: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    stream = Terminal()
+    log = Log(stream, console=True)
+
+    log.event(WORKER_STARTED, worker="w1", config_version=1)
+    log.hot(request_line())
+    log.flush()
+
+    for line in stream.getvalue().splitlines():
+        assert (b"\x1b[" in line) is (no_color == "")
+
+
+def test_hot_lines_of_a_text_log_are_text_like_the_others() -> None:
+    stream = io.BytesIO()
+    log = Log(stream, console=True)
+
+    log.event(WORKER_STARTED, worker="w1", config_version=1)
+    log.hot(request_line())
+    log.flush()
+
+    event, hot = stream.getvalue().decode().splitlines()
+    assert re.fullmatch(r"\S+Z \[info   \] worker\.started     worker=w1 config_version=1", event)
+    assert re.fullmatch(r"\S+Z \[info   \] request\.finished   request_id=r client=c .*", hot)
+    assert " status=200 stream=false " in hot
+
+
+def test_a_value_cannot_forge_a_line_or_move_the_cursor() -> None:
+    forged = "a\nb \x1b[2J\u2028 \x85"
+
+    line = text_line({"event": "e", "x": forged, "y": [forged], "z": "plain"}, colors=False)
+
+    assert line.isprintable()
+    assert msgspec.json.decode(line.split("x=")[1].split(" y=")[0]) == forged
+    assert line.endswith("z=plain")
+
+
+@pytest.mark.parametrize("console", [False, True])
+def test_a_text_that_is_no_unicode_never_raises(console: bool) -> None:
+    log = Log(io.BytesIO(), console=console)
+    line = request_line()
+    line.client = "\udc80"
+
+    log.event(WORKER_STARTED, worker="\udc80", config_version=1)
+    log.hot(line)
+
+    assert log.failed_writes == 2

@@ -10,6 +10,8 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     JsonReader,
     UnexpectedShapeError,
+    UnpairedSurrogateError,
+    read_answer_fields,
     read_any,
     read_fields,
     write,
@@ -129,3 +131,68 @@ def test_any_bytes_give_fields_or_a_named_error(body: bytes) -> None:
     except (InvalidJsonError, UnexpectedShapeError):
         return
     assert isinstance(fields, dict)
+
+
+BEFORE = [b"", b"\\\\", b"\\n", b"\\ud83d\\ude00"]
+HALVES = [b"\\ud83d", b"\\uDE00", b"\\ud83d\\uD83d", b"\\ud83d\\u0041", b"\\ud83d\\n"]
+AFTER = [b"", b"x", b"\\n", b"\\\\", b"\xc3\xa9", b"long enough for msgspec to see it"]
+READERS = [JsonReader(dict[str, str]), json_codec.ANY_READER, json_codec.FIELDS_READER]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=["typed", "any", "raw"])
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("after", AFTER)
+def test_half_a_pair_is_told_from_other_faults_wherever_it_stands(
+    reader: JsonReader[dict[str, str]], before: bytes, half: bytes, after: bytes
+) -> None:
+    for end in (b'"}', b'" }', b'","b":1}'):
+        with pytest.raises(UnpairedSurrogateError, match="unpaired surrogate escape"):
+            reader.read(b'{"a":"' + before + half + after + end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\\ud8",
+        b"\\ud83d",
+        b"\\ud83d\\ud",
+        b"\\ud83d\\ude00",
+        b'\\ud83d\\ude00"',
+        b'\\\\ud83d"',
+        b"\\\\ud83d text",
+        b'\\uzzzz"}',
+        b'\\u00"}',
+    ],
+)
+def test_json_that_ends_too_early_is_not_taken_for_half_a_pair(text: bytes) -> None:
+    for reader in READERS:
+        with pytest.raises(InvalidJsonError) as caught:
+            reader.read(b'{"a":"' + text)
+
+        assert not isinstance(caught.value, UnpairedSurrogateError)
+
+
+def test_any_reader_keeps_half_a_pair() -> None:
+    assert read_any(b'{"a":["\\ud83d",1.5]}') == {"a": ["\ud83d", 1.5]}
+
+
+def test_members_of_an_answer_keep_half_a_pair_escaped() -> None:
+    fields = read_answer_fields(b'{"a":{"b":"\\ud83d\xc3\xa9"},"c":[1, 1.5],"\\ud83d":0}')
+
+    assert bytes(fields["a"]) == b'{"b":"\\ud83d\\u00e9"}'
+    assert write(fields) == b'{"a":{"b":"\\ud83d\\u00e9"},"c":[1,1.5],"?":0}'
+
+
+@pytest.mark.parametrize(
+    "rest", [b"NaN", b"Infinity", b"1e999", b"1 1", b"[" * 100_000 + b"]" * 100_000, b"9" * 5000]
+)
+def test_half_a_pair_excuses_no_other_fault(rest: bytes) -> None:
+    for read in (read_any, read_answer_fields):
+        with pytest.raises(InvalidJsonError):
+            read(b'{"a":"\\ud83d","b":' + rest + b"}")
+
+
+def test_a_text_with_half_a_pair_is_no_object() -> None:
+    with pytest.raises((InvalidJsonError, UnexpectedShapeError)):
+        read_answer_fields(b'["\\ud83d"]')

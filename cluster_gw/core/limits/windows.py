@@ -1,7 +1,8 @@
 """Which windows a target is held to, and the calendar arithmetic Redis scripts cannot do.
 
-Minute windows are a ring of 60 one-second buckets plus one guard bucket; day windows are a ring of
-24 one-hour buckets plus one, or a calendar day in a zone. The rings live in
+Minute windows are a ring of 60 one-second buckets plus two: one because buckets count whole, one
+because dispatch may take a second. Day windows are a ring of 24 one-hour buckets plus one, or a
+calendar day in a zone. The rings live in
 `lua/lib/ring.lua`; this module names limits and computes day ids and absolute day ends.
 """
 
@@ -14,7 +15,7 @@ import msgspec
 
 from cluster_gw.units import MS_PER_S
 
-MINUTE_BUCKETS: Final = 61  # 60 one-second buckets and one guard (decision 0007)
+MINUTE_BUCKETS: Final = 62  # 60, one for rounding, one for dispatch (decision 0007)
 MINUTE_WIDTH_MS: Final = 1000
 DAY_BUCKETS: Final = 25  # 24 one-hour buckets and one guard
 DAY_WIDTH_MS: Final = 3_600_000

@@ -32,12 +32,14 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         counts_request: False only when nothing was sent.
         tokens: what the windows keep.
+        output_tokens: the part of them that is output, which has a price of its own.
         source: where `tokens` comes from.
     """
 
     counts_request: bool
     tokens: int
     source: TokenSource
+    output_tokens: int = 0
 
 
 NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=TokenSource.NONE)
@@ -58,12 +60,30 @@ def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charg
         demand: the estimate under which the attempt was admitted.
     """
     if is_believable(usage):
-        return Charge(counts_request=True, tokens=usage.total_tokens, source=TokenSource.REPORTED)
+        return Charge(
+            counts_request=True,
+            tokens=usage.total_tokens,
+            source=TokenSource.REPORTED,
+            output_tokens=output_of(usage),
+        )
+    output_tokens = estimate_tokens(characters)
     return Charge(
         counts_request=True,
-        tokens=demand.input_tokens + estimate_tokens(characters),
+        tokens=demand.input_tokens + output_tokens,
         source=TokenSource.ESTIMATED,
+        output_tokens=output_tokens,
     )
+
+
+def output_of(usage: Usage) -> int:
+    """Tell which part of the total is output.
+
+    Whatever is not prompt, so that reasoning counted in the total only is paid, too; the reported
+    output where the prompt is missing.
+    """
+    total = usage.total_tokens
+    output = total - usage.prompt_tokens if usage.prompt_tokens else usage.completion_tokens
+    return min(max(output, 0), total)
 
 
 def charge_failure(
@@ -85,5 +105,10 @@ def charge_failure(
     if fault.kind in NO_WORK_DONE or (fault.kind is FaultKind.IN_BAND and not characters):
         return NO_TOKENS
     if characters is None:
-        return Charge(counts_request=True, tokens=demand.total_tokens, source=TokenSource.ESTIMATED)
+        return Charge(
+            counts_request=True,
+            tokens=demand.total_tokens,
+            source=TokenSource.ESTIMATED,
+            output_tokens=demand.output_tokens,
+        )
     return charge_answer(None, characters, demand)

@@ -43,6 +43,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "invalid_api_key": ErrorCode(
             401, "authentication_error", "The gateway does not know this key."
         ),
+        "invalid_admin_token": ErrorCode(
+            401, "authentication_error", "The admin API needs `GW_ADMIN_TOKEN` as a Bearer token."
+        ),
+        "admin_disabled": ErrorCode(
+            403, "permission_error", "No `GW_ADMIN_TOKEN` of at least 32 characters is set."
+        ),
         "model_not_allowed": ErrorCode(
             403, "permission_error", "This client may not use the model; the operator can allow it."
         ),
@@ -87,6 +93,16 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         ),
         "deadline_exceeded": ErrorCode(
             504, "timeout_error", "The client's own deadline passed before there was an answer."
+        ),
+        # The client's own limits.
+        "client_rate_limited": ErrorCode(
+            429, LIMIT, "The client is at a limit of its own; retry after the given wait."
+        ),
+        "client_budget_exceeded": ErrorCode(
+            402, "insufficient_quota", "The client has used its budget of the calendar month, UTC."
+        ),
+        "client_request_too_large": ErrorCode(
+            413, INVALID, "The request alone is above the client's tokens per minute."
         ),
         # Upstreams.
         "provider_authentication_failed": ErrorCode(

@@ -6,6 +6,7 @@ The catalog is built once per configuration version and never changes; a reload 
 import msgspec
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.price import FREE, Price
 from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.units import ComboId, KeyId, RouteId
@@ -56,6 +57,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     vision: bool = False
     weight: float = 1.0
+    price: Price = FREE
     keys: tuple[Key, ...] = ()
 
 

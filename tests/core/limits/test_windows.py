@@ -86,8 +86,8 @@ def test_unknown_zone_is_an_error() -> None:
         calendar_day(0, "Mars/Olympus")
 
 
-def test_rings_cover_their_window_and_one_guard() -> None:
-    assert MINUTE_BUCKETS * MINUTE_WIDTH_MS == 61_000
+def test_rings_cover_their_window_the_rounding_and_a_second_of_dispatch() -> None:
+    assert MINUTE_BUCKETS * MINUTE_WIDTH_MS == 62_000
     assert timedelta(milliseconds=DAY_BUCKETS * DAY_WIDTH_MS) == timedelta(hours=25)
 
 

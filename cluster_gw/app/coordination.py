@@ -1,0 +1,94 @@
+"""This worker among the others: its beats, its roles, and what the dead leave behind."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+
+from cluster_gw.background.heartbeat import Heartbeat
+from cluster_gw.background.reaper import LOOK_S, ROLE, Reaper
+from cluster_gw.background.runner import Runner
+from cluster_gw.errors import StoreLostError
+from cluster_gw.server.serving import Current
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
+from cluster_gw.store.lease import TargetLimits
+from cluster_gw.store.membership import BEAT_S, DeadWorker, Membership
+from cluster_gw.store.reaping import Reaping
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+
+
+class Coordination:
+    """Joins the parts by which workers know of each other.
+
+    Args:
+        redis: the worker's client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        worker_id: names this worker, as in its leases.
+        current: the configuration in force, for what can be admitted.
+        log: where events go.
+        registry: where numbers go.
+    """
+
+    def __init__(
+        self,
+        redis: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        worker_id: str,
+        current: Current,
+        log: Log,
+        registry: Registry,
+    ) -> None:
+        self._current, self._log, self._registry = current, log, registry
+        self._membership = Membership(
+            redis, scripts, keys, worker_id=worker_id, monotonic_s=time.monotonic
+        )
+        self._leadership = Leadership(
+            redis, scripts, keys, role=ROLE, worker_id=worker_id, monotonic_s=time.monotonic
+        )
+        self._heartbeat = Heartbeat(self._membership)
+        self._reaper = Reaper(
+            self._membership,
+            self._leadership,
+            Reaping(redis, scripts, keys),
+            targets=self._targets,
+            on_reaped=self._note_reaped,
+            monotonic_s=time.monotonic,
+        )
+        # At once, before the first admission: the others judge a worker by its beats.
+        redis.on_change(lambda is_up: self._heartbeat.beat_soon() if is_up else None)
+        registry.on_read(lambda: registry.put(catalog.ALIVE_WORKERS, value=self._membership.alive))
+
+    def start_jobs(self, runner: Runner) -> None:
+        """Begin what has to be done every second."""
+        runner.every(BEAT_S, "beat", self._heartbeat.beat)
+        runner.every(CAMPAIGN_S, "campaign", self._reaper.campaign)
+        runner.every(LOOK_S, "reap", self._reaper.look)
+
+    async def leave(self, *, is_clear: bool) -> None:
+        """Give up every role, and the place among the others; the jobs have ended before.
+
+        Args:
+            is_clear: nothing of this worker is left to be settled. Otherwise it stays listed, is
+                found dead, and its slots come back.
+        """
+        await self._heartbeat.stop()
+        with contextlib.suppress(StoreLostError):
+            await self._leadership.resign()
+            if is_clear:
+                await self._membership.leave()
+
+    def _targets(self) -> Iterator[TargetLimits]:
+        for by_key in self._current.serving.runtime.targets.values():
+            for target in by_key.values():
+                yield target.limits
+
+    def _note_reaped(self, dead: Sequence[DeadWorker], leases: int) -> None:
+        self._registry.add(catalog.LEASES_REAPED, value=leases)
+        self._log.event(events.LEASES_REAPED, workers=[worker.id for worker in dead], count=leases)

@@ -1,0 +1,113 @@
+"""Giving back what dead workers hold: the concurrency slots of their leases (`lua/admission/reap`).
+
+Nothing else is given back: request and tokens stay until the lease expires, as the provider has
+most likely seen them, and a worker that was only slow still settles them exactly.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from cluster_gw.store.admission import server_clock
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import TargetLimits
+from cluster_gw.store.membership import DeadWorker
+from cluster_gw.store.plan import Plans
+from cluster_gw.store.scripts import Scripts
+
+BATCH: Final = 50  # windows asked about in one write
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """What one walk over all windows did.
+
+    Attributes:
+        leases: leases whose slot was freed.
+        is_whole: every window was looked at; otherwise the time was over before.
+    """
+
+    leases: int
+    is_whole: bool
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """One window as the script needs it: records, counters, flights."""
+
+    keys: tuple[str, str, str]
+    is_of_model: bool
+
+
+class Reaping:
+    """Walks over the windows of targets and frees what dead workers hold there."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        server_now_ms: Callable[[], int] = server_clock,
+    ) -> None:
+        self._client = client
+        self._script = scripts["admission/reap"]
+        self._plans = Plans(keys)
+        self._server_now_ms = server_now_ms
+
+    async def sweep(
+        self,
+        dead: Sequence[DeadWorker],
+        targets: Iterable[TargetLimits],
+        *,
+        valid_until_ms: int,
+    ) -> Sweep:
+        """Free the slots of dead workers in every window of `targets`.
+
+        Args:
+            dead: whose leases lose their slots, at least one.
+            targets: what was or may have been admitted.
+            valid_until_ms: the server does nothing after this instant, ms since the epoch.
+
+        Raises:
+            StoreLostError: Redis is away; sweep again.
+        """
+        leases, is_whole = 0, True
+        windows = self._windows(targets)
+        for first in range(0, len(windows), BATCH):
+            swept = await asyncio.gather(
+                *(
+                    self._sweep_window(keys, dead, valid_until_ms)
+                    for keys in windows[first : first + BATCH]
+                )
+            )
+            leases += sum(one.leases for one in swept)
+            is_whole = is_whole and all(one.is_whole for one in swept)
+        return Sweep(leases=leases, is_whole=is_whole)
+
+    async def _sweep_window(
+        self, window: Window, dead: Sequence[DeadWorker], valid_until_ms: int
+    ) -> Sweep:
+        freed, place, names = 0, 0, [worker.id for worker in dead]
+        while True:
+            status, _, count, place = await self._client.run(
+                self._script,
+                window.keys,
+                [valid_until_ms, place, *names, self._server_now_ms()],
+            )
+            freed += count
+            if not place:
+                # Each lease is in one model window: there it is counted.
+                leases = freed if window.is_of_model else 0
+                return Sweep(leases=leases, is_whole=status != 0)
+
+    def _windows(self, targets: Iterable[TargetLimits]) -> list[Window]:
+        found: dict[Window, None] = {}
+        for target in targets:
+            plan = self._plans.of(target)
+            records, pairs = plan.keys[1], plan.keys[2:]
+            for scope, counters, flights in zip(plan.scopes, pairs[::2], pairs[1::2], strict=True):
+                keys = (records, counters, flights)
+                found[Window(keys=keys, is_of_model=scope == "model")] = None
+        return list(found)

@@ -1,0 +1,100 @@
+"""How crowded a chat request may be: what it holds in numbers, whatever its bytes.
+
+A few MB of tiny messages or parts cost seconds to take apart, and the whole worker waits
+meanwhile. So a large body is counted before it is read, by means that cost a few ms per 10 MB.
+"""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.wire.json_codec import JsonReader
+from cluster_gw.wire.openai_chat import AnyObject, ChatBody
+
+MAX_MESSAGES: Final = 20_000
+MAX_PARTS: Final = 2_000  # of one message
+MAX_ALL_PARTS: Final = 50_000
+MAX_ITEMS: Final = 300_000  # what 20,000 messages with a tool call each hold
+MIN_ITEM_BYTES: Final = 3  # `{},` or `"",`
+UNCOUNTED_BYTES: Final = MIN_ITEM_BYTES * MAX_PARTS  # smaller bodies cannot exceed any bound
+
+
+class Excess(msgspec.Struct, frozen=True):
+    """A bound that a request exceeds.
+
+    Attributes:
+        param: path of the member; None for the body as a whole.
+        message: what is too much, and the bound.
+    """
+
+    param: str | None
+    message: str
+
+
+class Crowd(msgspec.Struct):
+    """A body of which only the messages are counted."""
+
+    messages: list[AnyObject]
+
+
+CROWD_READER: Final = JsonReader[Crowd](Crowd)
+
+
+def excess_of_body(body: bytes) -> Excess | None:
+    """The bound that a body surely exceeds, told without reading it.
+
+    Raises:
+        InvalidJsonError, UnexpectedShapeError: it is crowded and no request at all.
+    """
+    if len(body) <= MIN_ITEM_BYTES * MAX_ITEMS or not is_crowded(body):
+        return None
+    count = len(CROWD_READER.read(body).messages)
+    if count > MAX_MESSAGES:
+        return too_many_messages(count)
+    return Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
+
+
+def excess_of(body: ChatBody, size_bytes: int) -> Excess | None:
+    """The bound that a request of that many bytes exceeds."""
+    if size_bytes <= UNCOUNTED_BYTES:
+        return None
+    if len(body.messages) > MAX_MESSAGES:
+        return too_many_messages(len(body.messages))
+    total = 0
+    for place, message in enumerate(body.messages):
+        if isinstance(message.content, list):
+            count = len(message.content)
+            total += count
+            if count > MAX_PARTS:
+                path = f"messages[{place}].content"
+                return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
+    if total > MAX_ALL_PARTS:
+        return Excess(
+            "messages",
+            f"messages hold {total} content parts together; the limit is {MAX_ALL_PARTS}.",
+        )
+    return None
+
+
+def is_crowded(body: bytes) -> bool:
+    """Whether sound JSON surely holds more than `MAX_ITEMS` strings (names among them) or objects.
+
+    Every string opens with a quote that no backslash precedes, and has at most two such quotes;
+    quotes inside a string are always escaped. At most twice the bound passes.
+    """
+    quotes = body.count(b'"')
+    if quotes > 2 * MAX_ITEMS and quotes - body.count(b'\\"') > 2 * MAX_ITEMS:
+        return True
+    # Braces may as well be text; only a body full of them is worth taking the strings out.
+    return body.count(b"{") > MAX_ITEMS and without_strings(body).count(b"{") > MAX_ITEMS
+
+
+def without_strings(body: bytes) -> bytes:
+    """What stands between the strings of sound JSON."""
+    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(unescaped.split(b'"')[::2])
+
+
+def too_many_messages(count: int) -> Excess:
+    """The excess of a request with that many messages."""
+    return Excess("messages", f"messages holds {count} messages; the limit is {MAX_MESSAGES}.")

@@ -1,0 +1,74 @@
+"""Three masters with replicas: one killed, one frozen, slots moved, all under admissions."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.failover_load import ACCOUNTS, FREE, FailoverLoad, window
+from tests.fakes.redis_cluster import RedisCluster
+from tests.fakes.redis_server import redis_binary
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+OUT_S = 6.0
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[RedisCluster]:
+    binary = redis_binary()
+    if binary is None:
+        pytest.skip("no redis-server on this machine")
+    with RedisCluster(binary) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running: RedisCluster) -> RedisCluster:
+    """Empty, and all of it works."""
+    running.clear()
+    return running
+
+
+async def test_killed_master_is_followed_and_nothing_is_counted_twice(
+    cluster: RedisCluster,
+) -> None:
+    first = cluster.guarded_master()
+    async with FailoverLoad(cluster.url) as load:
+        await asyncio.sleep(1.0)
+        assert load.client.is_up
+
+        first.kill()
+
+        await load.served_anew(OUT_S)
+        await asyncio.sleep(1.0)
+        assert load.client.is_up
+    assert first not in cluster.masters()
+    load.check()
+
+
+async def test_frozen_master_is_left_and_has_no_say_when_it_wakes(cluster: RedisCluster) -> None:
+    first = cluster.guarded_master()
+    async with FailoverLoad(cluster.url) as load:
+        await asyncio.sleep(1.0)
+
+        first.freeze()
+
+        await load.served_anew(OUT_S)
+        first.thaw()
+        await asyncio.sleep(1.5)
+    assert first not in cluster.masters()
+    load.check()
+
+
+async def test_slots_move_under_load_without_a_call_lost_for_long(cluster: RedisCluster) -> None:
+    names = [window(account, FREE) for account in range(ACCOUNTS)]
+    async with FailoverLoad(cluster.url) as load:
+        for _ in range(3):
+            for name in names:
+                source = await asyncio.to_thread(cluster.master_of, name)
+                target = await asyncio.to_thread(cluster.other_master, source)
+                await asyncio.to_thread(cluster.move_slot, name, target)
+            await load.served_anew(OUT_S)
+    assert load.longest_gap_s < 1.0
+    load.check()

@@ -1,0 +1,54 @@
+"""A master that Sentinels watch is killed, and one is frozen, under steady admissions."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.failover_load import FailoverLoad
+from tests.fakes.redis_sentinel import SentinelService
+from tests.fakes.redis_server import redis_binary
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+OUT_S = 6.0
+
+
+@pytest.fixture
+def service() -> Iterator[SentinelService]:
+    binary = redis_binary()
+    if binary is None:
+        pytest.skip("no redis-server on this machine")
+    with SentinelService(binary) as running:
+        yield running
+
+
+async def test_killed_master_is_followed_and_nothing_is_counted_twice(
+    service: SentinelService,
+) -> None:
+    first = service.master()
+    async with FailoverLoad(service.url) as load:
+        await asyncio.sleep(1.0)
+
+        first.kill()
+
+        await load.served_anew(OUT_S)
+        await asyncio.sleep(1.0)
+    assert service.master() is not first
+    load.check()
+
+
+async def test_frozen_master_is_left_and_has_no_say_when_it_wakes(
+    service: SentinelService,
+) -> None:
+    first = service.master()
+    async with FailoverLoad(service.url) as load:
+        await asyncio.sleep(1.0)
+
+        first.freeze()
+
+        await load.served_anew(OUT_S)
+        first.thaw()
+        await asyncio.sleep(1.5)
+    assert service.master() is not first
+    load.check()

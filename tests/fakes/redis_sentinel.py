@@ -1,0 +1,97 @@
+"""One master, two replicas and three Sentinels on loopback, with an independent failover."""
+
+from functools import partial
+from typing import Final, Self
+
+from tests.fakes.redis_nodes import RedisNode, free_ports, until
+
+SERVICE: Final = "gw"
+DOWN_AFTER_MS: Final = 1000
+DATA_OPTIONS: Final = (
+    *("--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"),
+    *("--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"),
+    *("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"),
+)
+"""As recommended for production, and a fresh replica is filled at once instead of after 5 s."""
+
+
+class SentinelService:
+    """The servers; `with` starts and ends them.
+
+    Attributes:
+        url: for the gateway.
+    """
+
+    def __init__(self, binary: str) -> None:
+        ports = free_ports(6)
+        self._data = [RedisNode(binary, port, *DATA_OPTIONS) for port in ports[:3]]
+        self._sentinels = [
+            RedisNode(binary, port, "--sentinel", config=_sentinel_config(ports[0]))
+            for port in ports[3:]
+        ]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports[3:])
+        self.url = f"redis+sentinel://{hosts}/{SERVICE}"
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for node in (*self._sentinels, *self._data):
+            node.remove()
+
+    def master(self) -> RedisNode:
+        """The server most Sentinels call the master now."""
+        ports = [self._named_by(sentinel) for sentinel in self._sentinels]
+        most = max(set(ports), key=ports.count)
+        return next(node for node in self._data if node.port == most)
+
+    def wait_for_replicas(self, count: int = 2) -> None:
+        """Wait until that many replicas of the present master have everything."""
+        master = self.master()
+        until(lambda: _synced(master) >= count, "replicas in sync")
+
+    def _start(self) -> None:
+        master, *replicas = self._data
+        for node in self._data:
+            node.start()
+        for node in replicas:
+            node.call("REPLICAOF", "127.0.0.1", str(master.port))
+        # First: a Sentinel that starts earlier looks for replicas again only 10 s later.
+        until(lambda: _synced(master) == len(replicas), "replicas in sync")
+        for sentinel in self._sentinels:
+            sentinel.start()
+        for sentinel in self._sentinels:
+            until(partial(_knows_all, sentinel), "Sentinels know replicas and each other")
+
+    def _named_by(self, sentinel: RedisNode) -> int:
+        return int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)[1])
+
+
+def _sentinel_config(master_port: int) -> str:
+    return (
+        f"sentinel monitor {SERVICE} 127.0.0.1 {master_port} 2\n"
+        f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
+        f"sentinel failover-timeout {SERVICE} 5000\n"
+    )
+
+
+def _synced(master: RedisNode) -> int:
+    replication = master.info("replication")
+    offset = replication["master_repl_offset"]
+    replicas = [value for name, value in replication.items() if _is_replica(name)]
+    return sum(one["state"] == "online" and one["offset"] >= offset - 2000 for one in replicas)
+
+
+def _is_replica(name: str) -> bool:
+    return name.startswith("slave") and name[len("slave") :].isdigit()
+
+
+def _knows_all(sentinel: RedisNode) -> bool:
+    words = sentinel.call("SENTINEL", "MASTER", SERVICE)
+    state = dict(zip(words[::2], words[1::2], strict=True))
+    return (state["num-slaves"], state["num-other-sentinels"]) == ("2", "2")

@@ -1,0 +1,148 @@
+"""The scripts of clients against a plain model: random histories, crashes, clock and month steps."""
+
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from redis import Redis
+
+from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.store.scripts import load_scripts
+from tests.fakes.redis_server import RedisServer
+from tests.lua.calls import NOW_MS, scores, texts
+from tests.lua.client_calls import COUNTERS, EXPIRIES, FLIGHTS, RECORDS, ClientScripts
+from tests.lua.client_model import ClientModel
+from tests.lua.test_admission_machine import read_ring, shown
+from tests.lua.window_fields import numbers
+
+DAY_MS: Final = 86_400_000
+HOLDS: Final = st.integers(0, 11).map(lambda number: f"hold-{number}")
+COUNTS: Final = st.none() | st.integers(0, 6)
+ALLOWANCES: Final = st.builds(
+    Allowance,
+    rpm=COUNTS,
+    tpm=st.none() | st.integers(0, 800),
+    concurrency=COUNTS,
+    monthly_tokens=st.none() | st.integers(0, 2_000),
+    monthly_micro_usd=st.none() | st.integers(0, 1_000),
+)
+STEPS_MS: Final = st.one_of(
+    st.integers(0, 3_000),
+    st.integers(0, 90_000),
+    st.integers(0, 40 * DAY_MS),
+    st.integers(-3_000, 0),
+    st.integers(-90_000, 0),
+    st.integers(-3 * DAY_MS, 0),
+)
+
+
+class ClientMachine(RuleBasedStateMachine):
+    server: RedisServer
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
+        self.redis.flushall()
+        self.scripts = ClientScripts(self.redis, load_scripts())
+        self.model = ClientModel()
+        self.now_ms = NOW_MS
+
+    @initialize(allowance=ALLOWANCES)
+    def choose_limits(self, allowance: Allowance) -> None:
+        self.allowance = allowance
+
+    @rule(step_ms=STEPS_MS)
+    def pass_time(self, step_ms: int) -> None:
+        self.now_ms += step_ms
+
+    @rule(
+        hold=HOLDS,
+        estimate=st.integers(0, 300),
+        prompt=st.integers(0, 400),
+        cost=st.integers(0, 200),
+        kept=st.integers(0, 300),
+        ttl_ms=st.integers(1, 200_000),
+    )
+    def hold(
+        self, hold: str, estimate: int, prompt: int, cost: int, kept: int, ttl_ms: int
+    ) -> None:
+        asked = {"estimate": estimate, "prompt": prompt, "cost": cost, "kept": kept}
+        status, code, wait_ms, *left = self.scripts.hold(
+            hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked
+        )
+        expected = self.model.hold(
+            hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked
+        )
+
+        told = (status, code, wait_ms, tuple(left))
+        assert told == (expected.status, expected.code, expected.wait_ms, expected.left)
+
+    @rule(
+        hold=HOLDS,
+        tokens=st.integers(0, 500),
+        cost=st.integers(0, 300),
+        counts_request=st.integers(0, 1),
+    )
+    def settle(self, hold: str, tokens: int, cost: int, counts_request: int) -> None:
+        used = {"tokens": tokens, "cost": cost, "counts_request": counts_request}
+        reply = self.scripts.settle(hold, now_ms=self.now_ms, **used)
+        code = self.model.settle(hold, now_ms=self.now_ms, **used)
+
+        assert reply == ([2, "settled"] if code == "again" else [1, code])
+
+    @invariant()
+    def every_counter_equals_the_model(self) -> None:
+        stored = texts(self.redis, COUNTERS)
+        if not stored:
+            assert not self.model.minute.buckets
+            assert self.model.month is None
+            return
+        month = self.model.month
+        assert month is not None
+        assert self.scripts.month() == (month.id, month.ends_ms, month.tokens, month.cost)
+        del stored["month"]
+        fields = numbers(stored)
+        assert read_ring(fields, "") == shown(self.model.minute)
+        assert min(fields.values()) >= 0
+        if self.now_ms < fields["quiet"]:  # until then the count is taken at its word
+            assert fields["i"] == len(self.model.flights)
+            assert all(fields["quiet"] <= expiry for expiry in self.model.flights.values())
+
+    @invariant()
+    def flights_and_records_equal_the_model(self) -> None:
+        records = texts(self.redis, RECORDS)
+        records.pop("_touched", None)
+        records.pop("_pruned", None)
+        letters = {
+            hold: "S" if known is None else "X" if known.reclaimed else "R"
+            for hold, known in self.model.holds.items()
+        }
+        assert {hold: text[0] for hold, text in records.items()} == letters
+        assert scores(self.redis, EXPIRIES) == self.model.drop_at_ms
+        assert scores(self.redis, FLIGHTS) == self.model.flights
+
+    @invariant()
+    def every_key_has_a_ttl(self) -> None:
+        for key in self.redis.scan_iter():
+            assert self.redis.pttl(key) > 0, key
+
+
+def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
+    ClientMachine.server = redis_7
+
+    run_state_machine_as_test(
+        ClientMachine,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

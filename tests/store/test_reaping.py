@@ -1,0 +1,130 @@
+"""A sweep frees what the dead hold in every window of the configuration, and nothing else."""
+
+import pytest
+
+from cluster_gw.core.limits.demand import Demand
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.admission import Admissions, Lease, Settlement, TargetLimits
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.membership import DeadWorker
+from cluster_gw.store.reaping import BATCH, Reaping, Sweep
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.units import KeyId, LeaseId
+from tests.store.clocks import NOW_MS, SharedClock
+
+DEAD = [DeadWorker(id="dead%201", beat_ms=NOW_MS)]
+DEMAND = Demand(input_tokens=40, output_tokens=60)
+PAGES = 120  # leases of one window: more than a call looks at
+FREE = Limits()
+
+
+class Store:
+    """What workers on one server and one clock need."""
+
+    def __init__(self, client: RedisClient, scripts: Scripts) -> None:
+        self.clock = SharedClock()
+        self.client, self._scripts = client, scripts
+        self.reaping = Reaping(client, scripts, Keys("gw1"), server_now_ms=self.clock.server_now_ms)
+
+    def worker(self, name: str) -> Admissions:
+        return Admissions(
+            self.client,
+            self._scripts,
+            Keys("gw1"),
+            worker_id=name,
+            clock_ms=self.clock.server_now_ms,
+            monotonic_s=self.clock.monotonic_s,
+            server_now_ms=self.clock.server_now_ms,
+        )
+
+    async def flying(self, target: TargetLimits, scope: str) -> int:
+        """Slots taken in the window of the model or of the key."""
+        name = target.model if scope == "model" else "_all"
+        text = await self.client.call(
+            "HGET", f"gw1:w:{{p.{target.account}}}:{target.key}:{name}", "i"
+        )
+        return int(text.split()[0])
+
+
+@pytest.fixture
+def store(client: RedisClient, scripts: Scripts) -> Store:
+    return Store(client, scripts)
+
+
+def target(key: str = "k", limits: Limits = FREE, model: str = "m") -> TargetLimits:
+    return TargetLimits(
+        provider="p",
+        account=key,
+        key=KeyId(key),
+        model=model,
+        day_reset="rolling",
+        model_limits=FREE,
+        key_limits=limits,
+    )
+
+
+async def take(worker: Admissions, name: str, chosen: TargetLimits) -> Lease:
+    lease = await worker.reserve(chosen, LeaseId(name), DEMAND, ttl_ms=60_000)
+    assert isinstance(lease, Lease)
+    return lease
+
+
+async def test_both_windows_of_each_lease_are_freed_and_it_is_counted_once(store: Store) -> None:
+    chosen = target(limits=Limits(concurrency=2))
+    dead, living = store.worker("dead 1"), store.worker("living")
+    await take(dead, "a", chosen)
+    await take(living, "b", chosen)
+
+    sweep = await store.reaping.sweep(DEAD, [chosen], valid_until_ms=NOW_MS)
+
+    assert sweep == Sweep(leases=1, is_whole=True)
+    assert await store.flying(chosen, "model") == await store.flying(chosen, "key") == 1
+
+
+async def test_every_window_is_looked_at_also_when_there_are_many(store: Store) -> None:
+    many = [target(f"k{number}") for number in range(BATCH + 3)]
+    dead = store.worker("dead 1")
+    for number, chosen in enumerate(many):
+        await take(dead, f"l{number}", chosen)
+
+    sweep = await store.reaping.sweep(DEAD, many, valid_until_ms=NOW_MS)
+
+    assert sweep == Sweep(leases=len(many), is_whole=True)
+
+
+async def test_window_with_many_leases_is_walked_to_its_end(store: Store) -> None:
+    dead, living = store.worker("dead 1"), store.worker("living")
+    for number in range(PAGES):
+        await take(living if number % 3 else dead, f"l{number}", target())
+
+    sweep = await store.reaping.sweep(DEAD, [target()], valid_until_ms=NOW_MS)
+
+    assert sweep == Sweep(leases=PAGES // 3, is_whole=True)
+    assert await store.flying(target(), "model") == PAGES - PAGES // 3
+
+
+async def test_sweep_that_comes_too_late_does_nothing_and_says_so(store: Store) -> None:
+    await take(store.worker("dead 1"), "a", target())
+    store.clock.pass_s(0.001)
+
+    sweep = await store.reaping.sweep(DEAD, [target()], valid_until_ms=NOW_MS)
+
+    assert sweep == Sweep(leases=0, is_whole=False)
+    assert await store.flying(target(), "model") == 1
+
+
+async def test_worker_that_comes_back_settles_what_was_reaped_once(store: Store) -> None:
+    slow = store.worker("dead 1")
+    lease = await take(slow, "a", target())
+    await store.reaping.sweep(DEAD, [target()], valid_until_ms=NOW_MS)
+
+    done = Settlement(counts_request=True, tokens=70, outcome="success")
+    slow.settle(lease, done)
+    slow.settle(lease, done)
+
+    assert await slow.drain(2.0) == 0
+    window = await store.client.call("HMGET", "gw1:w:{p.k}:k:m", "i", "h")
+    assert window[0].split()[0] == b"0"
+    assert window[1].split()[1:] == [b"1", b"70"]
+    assert await store.client.call("EXISTS", "gw1:wl:{p.k}:k:m") == 0

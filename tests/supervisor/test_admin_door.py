@@ -1,0 +1,62 @@
+"""Everything under `/api` is shut, and says why in the shape of an error."""
+
+import httpx
+import pytest
+
+from cluster_gw.supervisor.control import Readiness
+from cluster_gw.supervisor.operations import operations_app
+
+TOKEN = "t" * 32
+
+
+async def ask(path: str, token: str | None, method: str = "GET", **headers: str) -> httpx.Response:
+    async def readiness() -> Readiness:
+        return Readiness()
+
+    encoded = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
+    transport = httpx.ASGITransport(operations_app(readiness, None, token))
+    async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
+        return await client.request(method, path, headers=encoded)
+
+
+@pytest.mark.parametrize("token", [None, "", "t" * 31])
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/keys", "/api/requests/a/b"])
+async def test_without_a_long_token_the_admin_api_is_off(token: str | None, path: str) -> None:
+    for method in ("GET", "POST", "DELETE", "PUT"):
+        answer = await ask(path, token, method, authorization=f"Bearer {token or 'x'}")
+
+        assert answer.status_code == 403
+        assert answer.json()["error"]["code"] == "admin_disabled"
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \u00fc"],
+)
+async def test_another_token_is_refused(authorization: str) -> None:
+    answer = await ask("/api/keys", TOKEN, authorization=authorization)
+
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "invalid_admin_token"
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert TOKEN not in answer.text
+
+
+async def test_nothing_is_behind_the_door_yet() -> None:
+    answer = await ask("/api/keys", TOKEN, authorization=f"bearer  {TOKEN}")
+
+    assert answer.status_code == 404
+    assert answer.json() == {
+        "error": {
+            "message": "this version has no admin API",
+            "type": "invalid_request_error",
+            "code": "not_found",
+            "param": None,
+            "retryable": False,
+        }
+    }
+
+
+async def test_a_path_that_only_begins_alike_is_no_part_of_it() -> None:
+    assert (await ask("/apis", None)).status_code == 404
+    assert (await ask("/livez", None)).status_code == 200
