@@ -149,7 +149,7 @@ def _check(
     settings = msgspec.convert(checker.check(plain, root, ""), Settings)
     settings = msgspec.structs.replace(settings, models=_all_models(settings))
     check_pool(settings, Document(plain=plain, kept=checker.kept), runnable, faults)
-    check_gateway(settings, runnable, faults)
+    check_gateway(settings, faults)
     if faults.lines:
         raise ConfigInvalidError(faults.lines)
     return settings

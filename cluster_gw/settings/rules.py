@@ -10,12 +10,8 @@ import msgspec
 from cluster_gw.settings.faults import Faults
 from cluster_gw.settings.pool import Settings
 from cluster_gw.settings.secret import Secret
-from cluster_gw.settings.strategies import (
-    PLANNED_REDIS_SCHEMES,
-    RUNNABLE_DIALECTS,
-    RUNNABLE_REDIS_SCHEMES,
-    RUNNABLE_STRATEGIES,
-)
+from cluster_gw.settings.strategies import RUNNABLE_DIALECTS, RUNNABLE_STRATEGIES
+from cluster_gw.store.address import KINDS, AddressError, parse_address
 
 NOT_YET: Final = "not available yet in this version"
 DEFAULTS: Final = Settings()
@@ -39,6 +35,11 @@ UNAVAILABLE: Final = (
 )  # a feature leaves this list in the change that brings it
 UNAVAILABLE_PARTS: Final = ("combos[].sticky",)  # warned of where they are checked
 CLEAR: Final = frozenset({"http", "https"})
+EMBEDDED: Final = "embedded:"
+REDIS_FORMS: Final = (
+    "embedded:, redis://host:port/db, unix:///socket, redis+sentinel://host:port,…/service or "
+    "redis+cluster://host:port,…; rediss… for TLS"
+)
 HIGHEST_PORT: Final = 65_535
 
 
@@ -47,19 +48,18 @@ class Runnable(msgspec.Struct, frozen=True, kw_only=True):
 
     strategies: frozenset[str] = RUNNABLE_STRATEGIES
     dialects: frozenset[str] = RUNNABLE_DIALECTS
-    redis_schemes: tuple[str, ...] = RUNNABLE_REDIS_SCHEMES
 
 
-def check_gateway(settings: Settings, runnable: Runnable, faults: Faults) -> None:
+def check_gateway(settings: Settings, faults: Faults) -> None:
     """Report what is wrong with the sections that describe the gateway itself."""
     server = settings.server
     if settings.auth.mode == "none" and not is_loopback(server.host):
         faults.add("auth.mode", f'"none" needs a loopback host; server.host is "{server.host}"')
     if server.port == server.admin_port and server.host == server.admin_host:
         faults.add("server.admin_port", "must differ from server.port")
-    _check_redis(settings.redis.url, "redis.url", runnable, faults)
+    _check_redis(settings.redis.url, "redis.url", faults)
     if settings.redis.cache_url is not None:
-        _check_redis(settings.redis.cache_url, "redis.cache_url", runnable, faults)
+        _check_redis(settings.redis.cache_url, "redis.cache_url", faults)
     if not is_zone(settings.routing.peak_hours.timezone):
         faults.add("routing.peak_hours.timezone", "is no time zone, such as Europe/Berlin or UTC")
     if settings.auth.mode == "keys" and not settings.clients:
@@ -78,29 +78,20 @@ def _warn_of_the_unavailable(settings: Settings, faults: Faults) -> None:
         faults.warn("redis.when_lost", f'"open" is {NOT_YET}; requests are refused instead')
 
 
-def _check_redis(url: Secret, path: str, runnable: Runnable, faults: Faults) -> None:
+def _check_redis(url: Secret, path: str, faults: Faults) -> None:
     """Check an address of Redis without ever repeating it: it may hold a password."""
-    scheme = url.reveal().partition(":")[0]
-    if scheme in PLANNED_REDIS_SCHEMES and scheme not in runnable.redis_schemes:
-        faults.add(path, f'"{scheme}:" is {NOT_YET}; use embedded:, redis://, rediss:// or unix://')
-    elif scheme not in runnable.redis_schemes or not _is_redis_url(url.reveal(), scheme):
-        faults.add(path, "must be embedded:, redis://host:port/db, rediss://… or unix:///socket")
-    elif scheme == "embedded" and path == "redis.cache_url":
-        faults.add(path, "must be a server of its own")
-
-
-def _is_redis_url(url: str, scheme: str) -> bool:
-    if scheme == "embedded":
-        return url == "embedded:"
+    text = url.reveal()
+    if text == EMBEDDED:
+        if path == "redis.cache_url":
+            faults.add(path, "must be a server of its own")
+        return
+    if text.partition(":")[0] not in KINDS:
+        faults.add(path, f"must be {REDIS_FORMS}")
+        return
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    if scheme == "unix":
-        return parts.path.startswith("/")
-    database = parts.path.strip("/")
-    return bool(parts.hostname) and port != 0 and (database == "" or database.isdecimal())
+        parse_address(text)
+    except AddressError as fault:
+        faults.add(path, str(fault))
 
 
 def is_loopback(host: str) -> bool:

@@ -55,7 +55,8 @@ class RedisSettings(Section, frozen=True, kw_only=True):
     """Where the shared state lives.
 
     Attributes:
-        url: `embedded:`, `redis://`, `rediss://` or `unix://`; it may hold a password.
+        url: `embedded:`, `redis://`, `rediss://`, `unix://`, `redis+sentinel://` or
+            `redis+cluster://`; see docs/redis.md. It may hold a password.
         data_dir: folder of the embedded server; unset means `./cluster-gw-data`.
         cache_url: another Redis for the response cache, which may evict.
         prefix: start of every key name.

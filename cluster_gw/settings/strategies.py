@@ -36,5 +36,3 @@ FACTORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 RUNNABLE_STRATEGIES: Final = frozenset({"priority", "round-robin"})
 RUNNABLE_DIALECTS: Final = frozenset({"openai"})
-RUNNABLE_REDIS_SCHEMES: Final = ("embedded", "redis", "rediss", "unix")
-PLANNED_REDIS_SCHEMES: Final = ("redis+sentinel", "redis+cluster")

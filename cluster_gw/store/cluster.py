@@ -6,6 +6,7 @@ is cut off from the others keeps an old view.
 """
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -130,11 +131,9 @@ class Cluster:
             # Not more often than this, however many calls are redirected meanwhile.
             await asyncio.sleep(self._jitter.uniform(RETRY_MIN_S, RETRY_MAX_S))
             if self.is_up and len(set(views)) == 1:
-                try:
+                with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(REFRESH_S):
                         await self._stale.wait()
-                except TimeoutError:
-                    continue
 
     async def _views(self) -> Sequence[View]:
         links = [link for link in self._links.values() if link.is_up]
@@ -158,15 +157,10 @@ class Cluster:
         return read_view(await self._dialer.ask(server, "CLUSTER", "SLOTS"), server)
 
     async def _adopt(self, view: View) -> None:
-        """Connect to the masters of a view, then send calls by it."""
+        """Connect to the new masters of a view, then send calls by it."""
+        known = frozenset(self._links)
         links = {one.master: self._link_to(one.master) for one in view}
-        try:
-            async with asyncio.timeout(self._dialer.connect_s + ASK_S):
-                while not all(link.is_up for link in links.values()):
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            pass  # some stay away: their slots fail, the others must not wait
+        await self._wait_for([links[server] for server in links.keys() - known])
         slots: list[Link | None] = [None] * SLOTS
         for one in view:
             slots[one.first : one.last + 1] = [links[one.master]] * (one.last + 1 - one.first)
@@ -176,6 +170,14 @@ class Cluster:
         for server in self._links.keys() - links.keys():
             self._retire(server)
         self._on_change()
+
+    async def _wait_for(self, links: Sequence[Link]) -> None:
+        """Wait until links are up, but not for long: the slots of the others must not wait."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._dialer.connect_s + ASK_S):
+                while not all(link.is_up for link in links):
+                    self._changed.clear()
+                    await self._changed.wait()
 
     def _link_to(self, server: Server) -> Link:
         link = self._links.get(server)

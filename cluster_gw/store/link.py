@@ -1,6 +1,7 @@
 """A lane to one server that is opened again in the background whenever it is lost."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -194,11 +195,9 @@ class Link:
         """Give up a lane whose server is no longer the one to use, though it still answers."""
         while True:
             await asyncio.sleep(LOOK_AGAIN_S)
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._source.watch_s):
                     await self._doubts.wait()
-            except TimeoutError:
-                pass
             self._doubts.clear()
             server = await self._source.find()
             if self.lane is not None and server is not None and server != self.server:

@@ -1,6 +1,7 @@
-"""Rewrites `lua/manifest.json` after scripts changed: `python -m cluster_gw.store.manifest`.
+"""Rewrites what follows from the scripts: `python -m cluster_gw.store.manifest`.
 
-Run by a developer; the changed SHA-1s then show up in the review.
+Run by a developer after scripts changed; new SHA-1s in `lua/manifest.json` and new rights in
+`docs/redis-acl.md` then show up in the review.
 """
 
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from cluster_gw.store.rights import write_rights
 from cluster_gw.store.scripts import build_manifest, find_folder
 
 
@@ -24,8 +26,12 @@ def write_manifest(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Write the manifest of this checkout and say where."""
-    sys.stdout.write(f"{write_manifest(find_folder())}\n")
+    """Write the manifest and the rights of this checkout and say where."""
+    folder = find_folder()
+    page = folder.parent / "docs" / "redis-acl.md"
+    sys.stdout.write(f"{write_manifest(folder)}\n")
+    write_rights(folder, page)
+    sys.stdout.write(f"{page}\n")
 
 
 if __name__ == "__main__":

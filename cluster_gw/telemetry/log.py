@@ -116,7 +116,7 @@ def _standard_error() -> Any:
     There is none when it was closed before the process began.
     """
     if sys.stderr is None:
-        return open(os.devnull, "wb", buffering=0)  # noqa: SIM115 (closed with the process)
+        return open(os.devnull, "wb", buffering=0)
     return getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
 
 

@@ -52,8 +52,8 @@ local key, flights = KEYS[3], KEYS[4]
 -- Returns what expired holds have reserved, but not the request and its prompt: the provider has
 -- probably seen them.
 local function reclaim()
-  local ids = call('ZRANGEBYSCORE', flights, '-inf', string.format('%d', now), 'LIMIT', '0',
-    RECLAIM_MAX)
+  local ids = call('ZRANGEBYSCORE', flights, string.format('-%d', now), string.format('%d', now),
+    'LIMIT', '0', RECLAIM_MAX)
   if #ids == 0 then
     return
   end
@@ -61,12 +61,13 @@ local function reclaim()
   for _, id in ipairs(ids) do
     local text = call('HGET', KEYS[2], id)
     if text and text ~= 'S' then
-      local hold = hold_read(text)
-      hold.state = 'X'
+      local hold = lease_read(text)
+      local place, usd = hold.places[1], hold.places[2]
+      place.state, usd.state = 'X', 'X'
       -- '0 0': a refusal writes no more; the next call looks
-      hold_correct(key, hold, client_get(key, hold.second), 0, hold.prompt - hold.estimate,
-        hold.kept - hold.cost, { 'i', '0 0' })
-      call('HSET', KEYS[2], id, hold_write(hold))
+      hold_correct(place, client_get(key, place.bucket), 0, hold.prompt - hold.estimate,
+        usd.day - usd.bucket, { 'i', '0 0' })
+      call('HSET', KEYS[2], id, lease_write(hold))
     end
   end
 end
@@ -137,7 +138,8 @@ if is_due(pruned, PRUNE_MS, now) then
 else
   pruned = nil
 end
-lease_keep(KEYS[1], KEYS[2], hold_id, hold_write({ state = 'R', estimate = estimate,
-  prompt = prompt, cost = cost, kept = kept, expiry = expiry, worker = worker, second = m.b,
-  month = month.id }), expiry + MARK_MS, touched, pruned, now)
+local record = lease_write({ estimate = estimate, prompt = prompt, expiry = expiry, worker = worker,
+  places = { { name = key, bucket = m.b, kind = 'm', day = month.id, state = 'R' },
+    { name = 'usd', bucket = cost, kind = 'k', day = kept, state = 'R' } } })
+lease_keep(KEYS[1], KEYS[2], hold_id, record, expiry + MARK_MS, touched, pruned, now)
 return answer(1, OK, 0)

@@ -36,15 +36,17 @@ end
 
 local code = LATE
 if text then
-  local hold, taken = hold_read(text), 0
-  local held, held_cost = hold.estimate, hold.cost
-  if hold.state == 'R' then
-    code, taken = SETTLED, call('ZREM', flights, hold_id)
+  local hold, taken = lease_read(text), 0
+  local place, usd = hold.places[1], hold.places[2]
+  local held, held_cost = hold.estimate, usd.bucket
+  if place.state == 'X' then
+    code, held, held_cost = RECLAIMED, hold.prompt, usd.day
   else
-    code, held, held_cost = RECLAIMED, hold.prompt, hold.kept
+    local removed = call('ZREM', flights, hold_id)
+    code, taken = SETTLED, place.state == 'R' and removed or 0 -- a freed one has no slot any more
   end
-  local values = client_get(key, hold.second)
-  hold_correct(key, hold, values, counts_request - 1, tokens - held, cost - held_cost,
+  local values = client_get(key, place.bucket)
+  hold_correct(place, values, counts_request - 1, tokens - held, cost - held_cost,
     { 'i', flights_left(values[1], flights, taken, now) })
 elseif counts_request + tokens + cost > 0 then
   local second = math.floor(now / MINUTE.unit)

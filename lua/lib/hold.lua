@@ -1,28 +1,15 @@
 -- Holds: leases of a client instead of a target. Its hash has the minute ring (`m`), what is in
 -- flight (`i`) and the month; its records stand in a hash of its own, kept as lib/lease.lua keeps
--- leases:
---   R est=1200 prompt=200 usd=450 kept=40 exp=1795000000000 worker=w1 at=<second> month=<yyyymm>
--- est and usd (micro-USD) are reserved, prompt and kept stay counted when the hold expires; X once it
--- has, S once settled.
+-- leases and written as lib/record.lua writes them, so that admission/reap frees the slots of dead
+-- workers here, too:
+--   R est=1200 prompt=200 exp=1795000000000 worker=w1 <counters>@<second>@m<yyyymm>@R usd@450@k40@R
+-- usd: micro-USD reserved, and after k what of them stays counted when the hold expires.
 --@include lib/lease.lua
+--@include lib/record.lua
 --@include lib/correct.lua
 --@include lib/month.lua
 
 local CLIENT_KEEP_MS = 2764800000 -- 32 days: longer than any month
-
-local function hold_write(hold)
-  return string.format('%s est=%d prompt=%d usd=%d kept=%d exp=%d worker=%s at=%d month=%d',
-    hold.state, hold.estimate, hold.prompt, hold.cost, hold.kept, hold.expiry, hold.worker,
-    hold.second, hold.month)
-end
-
-local function hold_read(text)
-  local state, est, prompt, usd, kept, exp, worker, at, month = string.match(text,
-    '^(%u) est=(%d+) prompt=(%d+) usd=(%d+) kept=(%d+) exp=(%d+) worker=(%S+) at=(%d+) month=(%d+)')
-  return { state = state, estimate = tonumber(est), prompt = tonumber(prompt), cost = tonumber(usd),
-    kept = tonumber(kept), expiry = tonumber(exp), worker = worker, second = tonumber(at),
-    month = tonumber(month) }
-end
 
 -- What is stored for a second: in flight, head and slot of the minute, month.
 local function client_get(key, second)
@@ -41,15 +28,16 @@ local function client_add(key, m, month, requests, tokens, cost, in_flight)
   end
 end
 
--- Adds (all may be negative) where `hold` counted, never below zero; a month that is over stays as
+-- Adds (all may be negative) where `place` counted, never below zero; a month that is over stays as
 -- it was. `values` is from client_get; `sets` holds other fields to write.
-local function hold_correct(key, hold, values, requests, tokens, cost, sets)
+local function hold_correct(place, values, requests, tokens, cost, sets)
+  local key = place.name
   if not values[2] then
     return
   end
-  ring_correct(key, MINUTE, values[2], values[3], hold.second, requests, tokens, sets)
+  ring_correct(key, MINUTE, values[2], values[3], place.bucket, requests, tokens, sets)
   local month = values[4] and month_read(values[4])
-  if month and month.id == hold.month then
+  if month and month.id == place.day then
     sets[#sets + 1], sets[#sets + 2] = 'month', month_write(month.id, month.ends,
       least_zero(month.tokens + tokens), least_zero(month.cost + cost))
   end

@@ -1,20 +1,23 @@
 """The demo: what it prints works, what it starts ends."""
 
+import fcntl
 import os
+import pty
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from cluster_gw.cli.demo import demo_document, greeting, simulators
+from cluster_gw.cli.demo import added_presets, demo_document, greeting, simulators
 from cluster_gw.settings import build_catalog, load_bytes
-from tests.supervisor.conftest import children, free_port, lives
+from tests.supervisor.conftest import children, ended_at_last, free_port, lives, wait_for
 
 ROOT = Path(__file__).parents[2]
 PORTS = {"GW_DEMO_FAST_PORT": "9101", "GW_DEMO_STEADY_PORT": "9102"}
@@ -63,16 +66,35 @@ def test_three_lines_can_be_pasted_and_one_of_them_streams() -> None:
         assert msgspec.json.decode(body)["model"] == "auto"
 
 
+def test_the_greeting_names_what_was_added_from_the_environment() -> None:
+    environ = {**PORTS, "GROQ_API_KEY": "gsk-private", "MISTRAL_API_KEY": "m-private"}
+    settings = load_bytes(msgspec.json.encode(demo_document(environ)), environ).settings
+
+    text = greeting(settings, added_presets(environ))
+
+    assert "groq (GROQ_API_KEY), mistral (MISTRAL_API_KEY)" in text
+    assert "-private" not in text
+    assert "environment" not in greeting(settings, added_presets(PORTS))
+
+
+def command() -> list[str]:
+    return [
+        *(sys.executable, "-m", "cluster_gw", "demo"),
+        *("--port", str(free_port()), "--admin-port", str(free_port())),
+    ]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    plain = {n: v for n, v in os.environ.items() if not n.endswith(("_KEY", "_TOKEN"))}
+    return {**plain, "TMPDIR": str(folder)}
+
+
 @pytest.fixture
 def demo(short_folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    environ = {n: v for n, v in os.environ.items() if not n.endswith(("_KEY", "_TOKEN"))}
     process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "cluster_gw", "demo"),
-            *("--port", str(free_port()), "--admin-port", str(free_port())),
-        ],
+        command(),
         cwd=ROOT,
-        env={**environ, "TMPDIR": str(short_folder)},
+        env=environment(short_folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -119,3 +141,31 @@ def test_the_printed_lines_work_as_printed_and_ctrl_c_leaves_nothing(
     assert len(started) == 5
     assert not any(lives(pid) for pid in started)
     assert not list(short_folder.iterdir())
+
+
+def test_closing_the_terminal_ends_the_demo_and_leaves_nothing(short_folder: Path) -> None:
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        command(),
+        cwd=ROOT,
+        env=environment(short_folder),
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+    )
+    os.close(inside)
+    with ended_at_last(process):
+        printed = b""
+        while b"Ctrl-C ends it" not in printed:
+            printed += os.read(terminal, 65_536)
+        started = children(process.pid)
+
+        os.close(terminal)
+
+        assert process.wait(15) == 0
+        assert len(started) == 5
+        assert printed.count(b"worker.started") == 2  # both were ready before it said so
+        wait_for(lambda: not any(lives(pid) for pid in started))
+        assert not list(short_folder.iterdir())

@@ -7,6 +7,7 @@ import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Final, Self
 
@@ -18,6 +19,7 @@ from cluster_gw.store.client import DEADLINE_S, RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import KeyId, LeaseId
+from tests.fakes.redis_nodes import RedisNode
 from tests.lua.window_fields import numbers
 
 ACCOUNTS: Final = 6
@@ -52,6 +54,10 @@ def target(account: int, model: str) -> TargetLimits:
 class FailoverLoad:
     """Runs until it is left; `async with` starts and ends it and settles everything.
 
+    Args:
+        url: for the client.
+        master_of: the server that has a key now.
+
     Attributes:
         granted: leases by window.
         tokens: what was settled, by window.
@@ -60,13 +66,14 @@ class FailoverLoad:
         unsettled: settlements that were not applied in the end.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, master_of: Callable[[str], RedisNode]) -> None:
         self.granted: Counter[str] = Counter()
         self.tokens: Counter[str] = Counter()
         self.longest_call_s = 0.0
         self.lost = 0
         self.unsettled = 0
         self.client = RedisClient(url, prefix="gw1")
+        self._master_of = master_of
         self._admissions = Admissions(
             self.client,
             load_scripts(),
@@ -94,7 +101,6 @@ class FailoverLoad:
         self._ending.set()
         await asyncio.gather(*self._tasks)
         self.unsettled = await self._admissions.drain(5.0)
-        self.counted = {name: await self._counters(name) for name in self.granted}
         await self._admissions.close()
         await self.client.close()
 
@@ -120,6 +126,12 @@ class FailoverLoad:
             ):
                 await asyncio.sleep(0.01)
 
+    async def up_again(self, within_s: float) -> None:
+        """Wait until every server that is needed is connected."""
+        async with asyncio.timeout(within_s):
+            while not self.client.is_up:  # noqa: ASYNC110 - on_change cannot be unsubscribed
+                await asyncio.sleep(0.01)
+
     def check(self) -> None:
         """What holds after every failover."""
         assert self.longest_gap_s <= 6.0
@@ -128,8 +140,9 @@ class FailoverLoad:
         for name, told in self.granted.items():
             if name.endswith(TIGHT):
                 assert told <= RPM, f"{name}: {told}"
-            counted = (self.counted[name]["hrs"], self.counted[name]["hts"])
-            assert counted == (told, self.tokens[name]), name
+            flat = self._master_of(name).call("HGETALL", name)
+            counted = numbers(dict(zip(flat[::2], flat[1::2], strict=True)))
+            assert (counted["hrs"], counted["hts"]) == (told, self.tokens[name]), name
 
     async def _call(self, wanted: TargetLimits, name: str) -> None:
         while not self._ending.is_set():
@@ -155,7 +168,3 @@ class FailoverLoad:
         self._admissions.settle(
             lease, Settlement(counts_request=True, tokens=tokens, outcome="success")
         )
-
-    async def _counters(self, name: str) -> dict[str, int]:
-        flat = [word.decode() for word in await self.client.call("HGETALL", name)]
-        return numbers(dict(zip(flat[::2], flat[1::2], strict=True)))

@@ -27,7 +27,7 @@ async def test_killed_master_is_followed_and_nothing_is_counted_twice(
     service: SentinelService,
 ) -> None:
     first = service.master()
-    async with FailoverLoad(service.url) as load:
+    async with FailoverLoad(service.url, lambda _: service.master()) as load:
         await asyncio.sleep(1.0)
 
         first.kill()
@@ -42,7 +42,7 @@ async def test_frozen_master_is_left_and_has_no_say_when_it_wakes(
     service: SentinelService,
 ) -> None:
     first = service.master()
-    async with FailoverLoad(service.url) as load:
+    async with FailoverLoad(service.url, lambda _: service.master()) as load:
         await asyncio.sleep(1.0)
 
         first.freeze()

@@ -6,6 +6,8 @@ from typing import Any, Final, Self
 
 from redis.crc import key_slot
 
+from cluster_gw.store.rights import CLUSTER, user_rule
+from cluster_gw.store.scripts import find_folder
 from tests.fakes.redis_nodes import RedisNode, free_ports, until
 
 NODE_TIMEOUT_MS: Final = 2000
@@ -22,13 +24,13 @@ class RedisCluster:
     """The servers; `with` starts and ends them.
 
     Attributes:
-        url: for the gateway; it names two of the nodes.
+        url: for the gateway, as a user with the least rights; it names two of the nodes.
     """
 
     def __init__(self, binary: str, *more: str) -> None:
         self.nodes = [RedisNode(binary, port, *OPTIONS, *more) for port in free_ports(2 * MASTERS)]
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:2])
-        self.url = f"redis+cluster://{hosts}"
+        self.url = f"redis+cluster://gateway:password@{hosts}"
 
     def __enter__(self) -> Self:
         try:
@@ -83,6 +85,7 @@ class RedisCluster:
     def _start(self) -> None:
         for node in self.nodes:
             node.start()
+            node.call(*user_rule(find_folder()), *(f"+{name}" for name in CLUSTER))
         hosts = [f"127.0.0.1:{node.port}" for node in self.nodes]
         subprocess.run(
             [

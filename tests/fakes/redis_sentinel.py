@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Final, Self
 
+from cluster_gw.store.rights import user_rule
+from cluster_gw.store.scripts import find_folder
 from tests.fakes.redis_nodes import RedisNode, free_ports, until
 
 SERVICE: Final = "gw"
@@ -13,13 +15,16 @@ DATA_OPTIONS: Final = (
     *("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"),
 )
 """As recommended for production, and a fresh replica is filled at once instead of after 5 s."""
+SENTINEL_RULE: Final = (
+    "ACL SETUSER gateway reset on >password +ping +sentinel|get-master-addr-by-name"
+).split()
 
 
 class SentinelService:
     """The servers; `with` starts and ends them.
 
     Attributes:
-        url: for the gateway.
+        url: for the gateway, as users with the least rights that the documents name.
     """
 
     def __init__(self, binary: str) -> None:
@@ -30,7 +35,10 @@ class SentinelService:
             for port in ports[3:]
         ]
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports[3:])
-        self.url = f"redis+sentinel://{hosts}/{SERVICE}"
+        self.url = (
+            f"redis+sentinel://gateway:password@{hosts}/{SERVICE}"
+            "?sentinel_user=gateway&sentinel_password=password"
+        )
 
     def __enter__(self) -> Self:
         try:
@@ -67,6 +75,10 @@ class SentinelService:
             sentinel.start()
         for sentinel in self._sentinels:
             until(partial(_knows_all, sentinel), "Sentinels know replicas and each other")
+        for node in self._data:
+            node.call(*user_rule(find_folder()))
+        for sentinel in self._sentinels:
+            sentinel.call(*SENTINEL_RULE)
 
     def _named_by(self, sentinel: RedisNode) -> int:
         return int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)[1])

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tests.faults.cases import Case, Upstream
+from tests.faults.cases import FAILED, Case, Upstream
 from tests.faults.client import Heard, payloads_of
 from tests.faults.reference import (
     MAX_TOKENS,
@@ -54,18 +54,25 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-def allowed(case: Case, prompt_characters: int) -> set[Ending]:
-    """Every ending that is right for a case whose prompt has so many characters."""
+def allowed(case: Case, prompt_characters: int, *, was_late: bool) -> set[Ending]:
+    """Every ending that is right for a case.
+
+    Args:
+        case: the case.
+        prompt_characters: of its prompt.
+        was_late: the machine stood still for so long that any wait may have run out.
+    """
     prompt = estimate(prompt_characters)
+    upstreams = [late(each) if was_late else each for each in case.upstreams]
     reserved = prompt + MAX_TOKENS * case.dish.choices
     endings: set[Ending] = set()
 
     def walk(place: int, tokens: tuple[int, ...]) -> None:
-        if place == len(case.upstreams):
-            status, code = case.faulty.told
-            endings.add(_ending("", 0, f"{status} {code}", tokens))
+        if place == len(upstreams):
+            for status, code in {case.faulty.told, FAILED} if was_late else {case.faulty.told}:
+                endings.add(_ending("", 0, f"{status} {code}", tokens))
             return
-        upstream = case.upstreams[place]
+        upstream = upstreams[place]
         steps = (
             stream_steps(case, upstream, prompt, reserved)
             if case.stream
@@ -82,6 +89,11 @@ def allowed(case: Case, prompt_characters: int) -> set[Ending]:
     return endings
 
 
+def late(upstream: Upstream) -> Upstream:
+    """The same provider, given up at any place that it may have reached."""
+    return msgspec.structs.replace(upstream, least=0, may_lack_head=True, may_break=True)
+
+
 def _ending(source: str, frames: int, how: str, tokens: tuple[int, ...]) -> Ending:
     unused = (0,) * (len(PROVIDERS) - len(tokens))
     return Ending(
@@ -95,11 +107,11 @@ def _ending(source: str, frames: int, how: str, tokens: tuple[int, ...]) -> Endi
 
 def stream_steps(case: Case, upstream: Upstream, prompt: int, reserved: int) -> Iterator[Step]:
     """The ways one streamed attempt may end."""
+    if upstream.may_lack_head:
+        yield Step(how="", frames=0, tokens=reserved)
     if upstream.is_free:
         yield Step(how="", frames=0, tokens=0)
         return
-    if upstream.may_lack_head:
-        yield Step(how="", frames=0, tokens=reserved)
     if not upstream.has_head:
         return
     for count in range(upstream.least, upstream.most + 1):
@@ -115,8 +127,7 @@ def body_steps(upstream: Upstream, prompt: int, reserved: int) -> Iterator[Step]
     """The ways one buffered attempt may end."""
     if upstream.is_free:
         yield Step(how="", frames=0, tokens=0)
-        return
-    if upstream.body is None or upstream.may_break:
+    if upstream.may_break or (upstream.body is None and not upstream.is_free):
         yield Step(how="", frames=0, tokens=reserved)
     if upstream.body is not None:
         tokens = REPORTED_TOKENS if upstream.has_usage else prompt + estimate(upstream.characters)

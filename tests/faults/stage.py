@@ -20,7 +20,6 @@ TIMEOUTS: Final = {"connect_s": 0.15, "first_byte_s": 0.1, "stall_s": 0.1, "tota
 PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300}
 ANSWERED_WITHIN_S: Final = 3.0
 CANCELLED_WITHIN_S: Final = 0.25
-LAG_S: Final = 0.04
 TICK_S: Final = 0.005
 
 
@@ -37,7 +36,11 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class LoopWatch:
-    """Notes how late this loop was: a machine that stood still breaks every budget of 100 ms."""
+    """Notes how late this loop was: a machine that stands still uses up budgets by itself.
+
+    Attributes:
+        worst_s: the longest delay of one step since the last `reset`.
+    """
 
     def __init__(self) -> None:
         self.worst_s = 0.0
@@ -151,6 +154,11 @@ class Stage:
         server.config.timeout_graceful_shutdown = 1
         server.should_exit = True
         await self.gateway._task
+
+    @property
+    def budget_s(self) -> float:
+        """The shortest time that a provider is given for anything."""
+        return min(TIMEOUTS.values()) * self._scale
 
     @property
     def port(self) -> int:

@@ -5,7 +5,7 @@ import pytest
 from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import SCENES, Case, Scene, scattered, sweep
 from tests.faults.reference import DISHES, Dish
-from tests.faults.runs import run_cases
+from tests.faults.runs import by_scale, run_cases
 from tests.faults.stage import SLOTS, Stage
 
 SAMPLE = 7  # coprime to the number of faults at one place, so that all kinds come up
@@ -13,12 +13,14 @@ STREAMS = pytest.mark.parametrize("stream", [True, False], ids=["stream", "buffe
 
 
 async def hold(server: RedisServer, prefix: str, cases: list[Case]) -> None:
-    async with Stage(server.url, prefix=prefix, slots=SLOTS) as stage:
-        complaints = await run_cases(stage, cases)
+    for scale, group in by_scale(cases):
+        stage_prefix = f"{prefix}x{scale}"
+        async with Stage(server.url, prefix=stage_prefix, slots=SLOTS, scale=scale) as stage:
+            complaints = await run_cases(stage, group)
 
-        assert not complaints, "\n".join(complaints)
-        assert await stage.idle() == []
-        assert stage.lost_settlements() == 0
+            assert not complaints, "\n".join(complaints)
+            assert await stage.idle() == []
+            assert stage.lost_settlements() == 0
 
 
 @pytest.mark.parametrize("scene", SCENES)

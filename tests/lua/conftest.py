@@ -2,8 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 from redis import Redis
+from redis.commands.core import Script
 
-from cluster_gw.store.scripts import Scripts, load_scripts
+from cluster_gw.store.rights import user_rule
+from cluster_gw.store.scripts import Scripts, find_folder, load_scripts
 from tests.fakes.redis_server import RedisServer, redis_binary, valkey_binary
 
 
@@ -37,9 +39,23 @@ def redis(redis_7: RedisServer) -> Redis:
     return connected(redis_7)
 
 
+class Watched(Redis):
+    """Looks at everything; scripts run with no more rights than `docs/redis-acl.md` gives."""
+
+    def register_script(self, script: str) -> Script:  # type: ignore[override]
+        """Have a script run by the user that the page describes, on keys of any prefix."""
+        limited = Redis.from_url(
+            f"unix://gateway:password@{self.connection_pool.connection_kwargs['path']}",
+            protocol=2,
+            decode_responses=True,
+        )
+        return limited.register_script(script)
+
+
 def connected(server: RedisServer) -> Redis:
-    link = Redis.from_url(server.url, protocol=2, decode_responses=True)
+    link = Watched.from_url(server.url, protocol=2, decode_responses=True)
     link.flushall()
+    link.execute_command(*user_rule(find_folder()), "~*")  # type: ignore[no-untyped-call]
     return link
 
 

@@ -1,4 +1,4 @@
-"""The scripts of clients against a plain model: random histories, crashes, clock and month steps."""
+"""The scripts of clients against a plain model: random histories, crashes, clock steps."""
 
 from typing import Final
 
@@ -77,9 +77,7 @@ class ClientMachine(RuleBasedStateMachine):
         status, code, wait_ms, *left = self.scripts.hold(
             hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked
         )
-        expected = self.model.hold(
-            hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked
-        )
+        expected = self.model.hold(hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked)
 
         told = (status, code, wait_ms, tuple(left))
         assert told == (expected.status, expected.code, expected.wait_ms, expected.left)

@@ -8,12 +8,15 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.scripts import Scripts
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, WHOLE, Admission, names
+from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
 
 MINUTE_MS = 60_000
+EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *CLIENT_KEYS}
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +48,26 @@ def run_everything(admission: Admission) -> None:
     admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
 
 
+def run_everything_of_a_client(client: ClientScripts) -> None:
+    allowance = Allowance(rpm=3, tpm=900, concurrency=2, monthly_tokens=1_000)
+    client.hold("a", allowance, ttl_ms=1_000)
+    client.hold("b", allowance)
+    client.hold("c", allowance)
+    client.settle("b")
+    client.hold("d", allowance, now_ms=NOW_MS + 5_000)
+    client.settle("a", now_ms=NOW_MS + 6_000)
+    client.hold("e", allowance, now_ms=NOW_MS + 20 * MINUTE_MS)
+    client.hold("f", allowance, now_ms=NOW_MS)
+    client.settle("ghost", now_ms=NOW_MS + 21 * MINUTE_MS)
+
+
 def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> None:
-    admission = Admission(redis, scripts)
+    admission, client = Admission(redis, scripts), ClientScripts(redis, scripts)
     touched = set()
 
     with redis.monitor() as monitor:  # type: ignore[no-untyped-call]
         run_everything(admission)
+        run_everything_of_a_client(client)
         redis.echo("end")
         for event in monitor.listen():
             words = event["command"].split()
@@ -59,7 +76,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
             if event["client_type"] == "lua" and words[0] != "TIME":
                 touched.add(words[1])
 
-    assert touched == set(names([MODEL, WHOLE, OTHER]))
+    assert touched == EVERY_KEY
 
 
 def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
@@ -68,8 +85,9 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     cluster_node.flushall()
 
     run_everything(Admission(cluster_node, scripts))
+    run_everything_of_a_client(ClientScripts(cluster_node, scripts))
 
-    assert set(cluster_node.keys()) == set(names([MODEL, WHOLE, OTHER]))
+    assert set(cluster_node.keys()) == EVERY_KEY
 
 
 def test_cluster_refuses_keys_of_two_slots(cluster_node: Redis, scripts: Scripts) -> None:

@@ -124,7 +124,11 @@ def test_sums_are_those_of_the_seconds_that_still_count(
     seconds = [*range(70), 69 + pause_s]
     for second in seconds:
         admission.reserve(
-            f"l{second}", (MODEL, Limits()), estimate=second, now_ms=NOW_MS + second * SECOND_MS
+            f"l{second}",
+            (MODEL, Limits()),
+            estimate=second,
+            now_ms=NOW_MS + second * SECOND_MS,
+            ttl_ms=HOUR_MS,
         )
 
     alive = [second for second in seconds if second > seconds[-1] - MINUTE_BUCKETS]

@@ -58,7 +58,15 @@ def configuration(simulator_url: str, mirror_url: str) -> dict[str, Any]:
         "combos": plan.combos,
         "default_combo": "auto",
         "auth": {"mode": "keys"},
-        "clients": [client("app", APP_KEY, ["*"]), client("narrow", NARROW_KEY, ["auto"])],
+        "clients": [
+            client("app", APP_KEY, ["*"]),
+            client("narrow", NARROW_KEY, ["auto"]),
+            *(client(f"{suite}-bounded", bounded_key(suite), ["*"], rpm=2) for suite in SUITES),
+            *(
+                client(f"{suite}-spent", spent_key(suite), ["*"], monthly_tokens=5)
+                for suite in SUITES
+            ),
+        ],
     }
 
 
@@ -79,7 +87,17 @@ def add_traps(plan: PoolPlan, suite: str, simulator_url: str) -> None:
     plan.combo(f"{suite}-silent", route("silent"))
 
 
-def client(name: str, key: str, combos: list[str]) -> dict[str, Any]:
+def client(name: str, key: str, combos: list[str], **limits: int) -> dict[str, Any]:
     """A client of the configuration."""
     digest = sha256(key.encode()).hexdigest()
-    return {"id": name, "key_sha256": digest, "combos": combos, "detail": True}
+    return {"id": name, "key_sha256": digest, "combos": combos, "detail": True, "limits": limits}
+
+
+def bounded_key(suite: str) -> str:
+    """The key of a client that may ask twice a minute."""
+    return f"sk-gw-bounded-{suite}-0123456789"
+
+
+def spent_key(suite: str) -> str:
+    """The key of a client whose month has no room for any request."""
+    return f"sk-gw-spent-{suite}-0123456789"

@@ -48,17 +48,18 @@ FAULTS = [
     ("redis.when_lost", "q", 'redis.when_lost: unknown "q"; use one of "closed", "open", "share"'),
     (
         "redis.url",
-        "redis+cluster://h:1",
+        "http://:pw@host",
         (
-            'redis.url: "redis+cluster:" is not available yet in this version; '
-            "use embedded:, redis://, rediss:// or unix://"
+            "redis.url: must be embedded:, redis://host:port/db, unix:///socket, "
+            "redis+sentinel://host:port,…/service or redis+cluster://host:port,…; rediss… for TLS"
         ),
     ),
     (
         "redis.url",
-        "http://:pw@host",
-        "redis.url: must be embedded:, redis://host:port/db, rediss://… or unix:///socket",
+        "redis+sentinel://:pw@h:1,i:2",
+        "redis.url: needs the name of the service behind the hosts",
     ),
+    ("redis.url", "redis+cluster://:pw@h:1/2", "redis.url: a cluster has no numbered databases"),
     ("redis.cache_url", "embedded:", "redis.cache_url: must be a server of its own"),
     ("redis.prefix", "a b", "redis.prefix: must be 1 to 32 of letters, digits, _ and -"),
     (

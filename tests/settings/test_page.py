@@ -39,7 +39,7 @@ def test_every_field_has_a_meaning_and_no_meaning_is_left_over(kind: type) -> No
     "line",
     [
         "| `port` (variable) | whole number from 1 to 65535 | 8080 | port of the data plane |",
-        "| `url` (variable) | secret | `embedded:` | `embedded:`, `redis://`, ",
+        "| `url` (variable) | secret | `embedded:` | `embedded:`, ",
         "| `secret` | secret | required | the credential: ",
         "| `tpm` | tokens from 0 to 1000000000000 or null | null | tokens a minute |",
         "| `family` | `bandit` or `classic` | `bandit` | ",

@@ -1,5 +1,6 @@
 """Starts whole groups with stub workers, and ends what a test left behind."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -154,6 +155,18 @@ class RunningGroup:
             self.process.stdout.close()
         self.data.close()
         self.ops.close()
+
+
+@contextlib.contextmanager
+def ended_at_last(process: "subprocess.Popen[Any]") -> Iterator[None]:
+    """Kill what still runs of a process, whatever becomes of the test."""
+    try:
+        yield
+    finally:
+        for pid in [*children(process.pid), process.pid]:
+            if lives(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.wait(10)
 
 
 StartGroup = Callable[..., RunningGroup]

@@ -46,7 +46,7 @@ def test_a_hang_up_reads_the_file_again(whole_group: RunningGroup) -> None:
     assert len(whole_group.workers()) == 2
 
 
-@pytest.mark.parametrize("what", ["invalid", "empty", "gone", "without its secret"])
+@pytest.mark.parametrize("what", ["invalid", "gone", "without its secret"])
 def test_a_worker_that_starts_again_runs_on_the_last_good_configuration(
     start_group: StartGroup, short_folder: Path, what: str
 ) -> None:
@@ -58,8 +58,6 @@ def test_a_worker_that_starts_again_runs_on_the_last_good_configuration(
     match what:
         case "invalid":
             group.config.write_text("server: {prot: 1}")
-        case "empty":
-            group.config.write_text("# to be written\n")
         case "gone":
             group.config.unlink()
         case _:

@@ -15,6 +15,7 @@ from tests.supervisor.conftest import (
     RunningGroup,
     StartGroup,
     children,
+    ended_at_last,
     free_port,
     lives,
     wait_for,
@@ -128,6 +129,7 @@ def test_an_address_that_is_not_ours_is_refused(start_group: StartGroup) -> None
     assert group.log().startswith("error: cannot listen on 192.0.2.1")
 
 
+@pytest.mark.timeout(40)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_group_whose_log_nobody_reads_ends_like_any_other(
     short_folder: Path, number: signal.Signals
@@ -147,14 +149,15 @@ def test_a_group_whose_log_nobody_reads_ends_like_any_other(
         start_new_session=True,
     )
     os.close(writing)
-    said = b""
-    while b"group.ready" not in said:
-        said += os.read(reading, 65_536)
-    os.close(reading)
-    started = children(group.pid)
+    with ended_at_last(group):
+        said = b""
+        while b"group.ready" not in said:
+            said += os.read(reading, 65_536)
+        os.close(reading)
+        started = children(group.pid)
 
-    group.send_signal(number)
+        group.send_signal(number)
 
-    assert group.wait(10) == (0 if number is signal.SIGTERM else -number)
-    assert len(started) == 3
-    wait_for(lambda: not any(lives(pid) for pid in started))
+        assert group.wait(10) == (0 if number is signal.SIGTERM else -number)
+        assert len(started) == 3
+        wait_for(lambda: not any(lives(pid) for pid in started), within_s=15)

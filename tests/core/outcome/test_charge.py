@@ -79,3 +79,26 @@ def test_usage_nobody_can_believe_counts_as_missing(total: int) -> None:
     charge = charge_answer(Usage(total_tokens=total), 4, DEMAND)
 
     assert (charge.tokens, charge.source) == (101, TokenSource.ESTIMATED)
+
+
+@pytest.mark.parametrize(
+    ("usage", "output_tokens"),
+    [
+        (Usage(prompt_tokens=10, completion_tokens=5, total_tokens=15), 5),
+        (Usage(prompt_tokens=10, completion_tokens=5, total_tokens=40), 30),
+        (Usage(prompt_tokens=50, completion_tokens=5, total_tokens=40), 0),
+        (Usage(completion_tokens=5, total_tokens=15), 5),
+        (Usage(completion_tokens=50, total_tokens=15), 15),
+        (Usage(total_tokens=15), 0),
+    ],
+)
+def test_output_is_what_is_not_prompt(usage: Usage, output_tokens: int) -> None:
+    assert charge_answer(usage, 0, DEMAND).output_tokens == output_tokens
+
+
+def test_output_of_an_estimate_is_what_was_seen_or_all_that_was_reserved() -> None:
+    seen = charge_answer(None, 40, DEMAND)
+    unseen = charge_failure(Fault(kind=FaultKind.HEADERS_TIMEOUT), None, None, DEMAND)
+
+    assert seen.output_tokens == 10
+    assert unseen.output_tokens == DEMAND.output_tokens

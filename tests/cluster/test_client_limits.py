@@ -1,0 +1,100 @@
+"""A client's own limits hold over three worker processes, exactly."""
+
+import asyncio
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final
+
+import aiohttp
+import pytest
+from redis import Redis
+
+from tests.cluster.load import Outcomes, spread
+from tests.cluster.pools import chat, one_model
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.redis_server import RedisServer, redis_binary
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+RPM: Final = 40
+
+
+def client(name: str, **limits: int) -> dict[str, Any]:
+    digest = sha256(f"key-of-{name}".encode()).hexdigest()
+    return {"id": name, "key_sha256": digest, "limits": limits}
+
+
+def auth(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer key-of-{name}"}
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer]:
+    binary = redis_binary()
+    assert binary is not None, "redis-server is missing; `make test` installs it"
+    with RedisServer(binary) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[SimulatedProvider]:
+    with SimulatedProvider({"any_key": True, "any_model": True, "latency_ms": 30}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def group(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    clients = [client("busy", rpm=RPM), client("patient", concurrency=1), client("free")]
+    config = {**one_model(provider.base_url), "clients": clients}
+    with GatewayGroup(config, workers=3, redis_url=redis.url) as running:
+        yield running
+
+
+async def one_after_the_other(url: str, count: int) -> list[int]:
+    """Each request on a connection of its own, so that workers take turns."""
+    statuses = []
+    for number in range(count):
+        connector = aiohttp.TCPConnector(force_close=True)
+        async with (
+            aiohttp.ClientSession(connector=connector) as session,
+            session.post(
+                url, json=chat(stream=number % 2 == 0), headers=auth("patient")
+            ) as response,
+        ):
+            await response.read()
+            statuses.append(response.status)
+    return statuses
+
+
+def test_three_workers_admit_exactly_what_the_client_may_ask_in_a_minute(
+    group: GatewayGroup, provider: SimulatedProvider, redis: RedisServer
+) -> None:
+    url = f"{group.base_url}/v1/chat/completions"
+
+    async def both() -> tuple[Outcomes, Outcomes]:
+        busy = spread(url, chat(max_tokens=20), count=150, over_s=2, headers=auth("busy"))
+        free = spread(url, chat(max_tokens=20), count=30, over_s=2, headers=auth("free"))
+        return await asyncio.gather(busy, free)
+
+    busy, free = asyncio.run(both())
+
+    assert busy.statuses == {200: RPM, 429: 150 - RPM}
+    assert free.statuses == {200: 30}, "others are not touched by it"
+    totals = provider.stats()["totals"]
+    assert totals["requests"] == RPM + 30
+
+    link = Redis.from_url(redis.url, protocol=2, decode_responses=True)
+    month = str(link.hget("gw1:c:{busy}", "month")).split()
+    spent = sum(key["tokens"] for key in provider.stats()["keys"].values())
+    assert spent > 0
+    assert int(month[2]) * (RPM + 30) == spent * RPM, "all requests are alike"
+    assert link.zcard("gw1:cl:{busy}") == 0
+    assert link.exists("gw1:c:{free}") == 0
+
+
+def test_a_client_that_waits_for_its_answer_never_meets_its_own_slot_on_another_worker(
+    group: GatewayGroup,
+) -> None:
+    statuses = asyncio.run(one_after_the_other(f"{group.base_url}/v1/chat/completions", 60))
+
+    assert statuses == [200] * 60
