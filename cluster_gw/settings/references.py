@@ -134,7 +134,7 @@ def _check_strategy(combo: ComboSettings, path: str, runnable: Runnable, faults:
     if name in usable:
         return
     if not others:
-        faults.add(place, unknown(name, usable))
+        faults.add(place, unknown(name, mine))
     elif name in runnable.strategies:
         faults.add(
             place,

@@ -31,7 +31,7 @@ FAULTS = [
     'server.prot: unknown field "prot"; did you mean "port"?',
     "keys[0].secret: environment variable NOWHERE_KEY is not set",
     'keys[0].provider: unknown "grok"; did you mean "groq"?',
-    'combos[0].strategy: unknown "balanceed"; use "priority"',
+    'combos[0].strategy: unknown "balanceed"; did you mean "balanced"?',
 ]
 
 

@@ -22,6 +22,7 @@ class ClientScripts:
         self.redis = redis
         self._hold = redis.register_script(scripts["client/hold"].text)
         self._settle = redis.register_script(scripts["client/settle"].text)
+        self._reap = redis.register_script(scripts["admission/reap"].text)
 
     def hold(
         self,
@@ -34,11 +35,12 @@ class ClientScripts:
         cost: int = 50,
         kept: int = 10,
         ttl_ms: int = 30_000,
+        worker: str = "w1",
     ) -> list[Any]:
         reply: list[Any] = self._hold(
             keys=CLIENT_KEYS,
             args=[
-                *(hold, "w1", estimate, prompt, cost, kept, ttl_ms),
+                *(hold, worker, estimate, prompt, cost, kept, ttl_ms),
                 *bounds_of(allowance),
                 now_ms,
             ],
@@ -56,6 +58,13 @@ class ClientScripts:
     ) -> list[Any]:
         reply: list[Any] = self._settle(
             keys=CLIENT_KEYS, args=[hold, tokens, cost, counts_request, now_ms]
+        )
+        return reply
+
+    def reap(self, *workers: str, now_ms: int = NOW_MS) -> list[Any]:
+        """Free the slots of dead workers, with the script that does so for targets."""
+        reply: list[Any] = self._reap(
+            keys=[RECORDS, COUNTERS, FLIGHTS], args=[now_ms, 0, *workers, now_ms]
         )
         return reply
 

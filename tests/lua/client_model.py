@@ -28,6 +28,7 @@ class Hold:
     kept: int
     second: int
     month: int
+    worker: str
     reclaimed: bool = False
 
 
@@ -47,7 +48,7 @@ class ClientModel:
 
     minute: Ring = field(default_factory=lambda: Ring(MINUTE_BUCKETS, SECOND_MS))
     month: Month | None = None
-    flights: dict[str, int] = field(default_factory=dict)
+    flights: dict[str, int] = field(default_factory=dict)  # below zero: its slot was freed
     holds: dict[str, Hold | None] = field(default_factory=dict)  # None: settled
     drop_at_ms: dict[str, int] = field(default_factory=dict)
     pruned_ms: int = 0
@@ -62,6 +63,7 @@ class ClientModel:
         cost: int,
         kept: int,
         ttl_ms: int,
+        worker: str,
         now_ms: int,
     ) -> Answer:
         known = id_ in self.holds
@@ -92,7 +94,7 @@ class ClientModel:
         self.flights[id_] = now_ms + ttl_ms
         self._prune(now_ms)
         self.holds[id_] = Hold(
-            estimate, min(prompt, estimate), cost, min(kept, cost), second, month.id
+            estimate, min(prompt, estimate), cost, min(kept, cost), second, month.id, worker
         )
         self.drop_at_ms[id_] = now_ms + ttl_ms + MARK_MS
         back_ms = (second + MINUTE_BUCKETS) * SECOND_MS - now_ms
@@ -119,6 +121,16 @@ class ClientModel:
         self.holds[id_] = None
         self.drop_at_ms[id_] = now_ms + MARK_MS
         return code
+
+    def reap(self, workers: set[str], *, now_ms: int) -> int:
+        """Give how many holds lost their slot."""
+        freed = [
+            id_
+            for id_, expiry in self.flights.items()
+            if expiry > now_ms and (hold := self.holds.get(id_)) and hold.worker in workers
+        ]
+        self.flights.update({id_: -self.flights[id_] for id_ in freed})
+        return len(freed)
 
     def _month(self, now_ms: int) -> Month:
         if self.month is not None and now_ms < self.month.ends_ms:
@@ -168,7 +180,7 @@ class ClientModel:
         return max(closed, key=lambda one: one[1]) if closed else None
 
     def _reclaim(self, now_ms: int) -> None:
-        due = sorted((at, id_) for id_, at in self.flights.items() if at <= now_ms)
+        due = sorted((at, id_) for id_, at in self.flights.items() if abs(at) <= now_ms)
         for _, id_ in due[:BUDGET]:
             del self.flights[id_]
             hold = self.holds.get(id_)

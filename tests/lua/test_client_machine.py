@@ -22,6 +22,7 @@ from tests.lua.client_model import ClientModel
 from tests.lua.test_admission_machine import read_ring, shown
 from tests.lua.window_fields import numbers
 
+WORKERS: Final = ("w1", "w2")
 DAY_MS: Final = 86_400_000
 HOLDS: Final = st.integers(0, 11).map(lambda number: f"hold-{number}")
 COUNTS: Final = st.none() | st.integers(0, 6)
@@ -69,15 +70,18 @@ class ClientMachine(RuleBasedStateMachine):
         cost=st.integers(0, 200),
         kept=st.integers(0, 300),
         ttl_ms=st.integers(1, 200_000),
+        worker=st.sampled_from(WORKERS),
     )
     def hold(
-        self, hold: str, estimate: int, prompt: int, cost: int, kept: int, ttl_ms: int
+        self, hold: str, estimate: int, prompt: int, cost: int, kept: int, ttl_ms: int, worker: str
     ) -> None:
         asked = {"estimate": estimate, "prompt": prompt, "cost": cost, "kept": kept}
         status, code, wait_ms, *left = self.scripts.hold(
-            hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked
+            hold, self.allowance, ttl_ms=ttl_ms, worker=worker, now_ms=self.now_ms, **asked
         )
-        expected = self.model.hold(hold, self.allowance, ttl_ms=ttl_ms, now_ms=self.now_ms, **asked)
+        expected = self.model.hold(
+            hold, self.allowance, ttl_ms=ttl_ms, worker=worker, now_ms=self.now_ms, **asked
+        )
 
         told = (status, code, wait_ms, tuple(left))
         assert told == (expected.status, expected.code, expected.wait_ms, expected.left)
@@ -95,6 +99,13 @@ class ClientMachine(RuleBasedStateMachine):
 
         assert reply == ([2, "settled"] if code == "again" else [1, code])
 
+    @rule(workers=st.sets(st.sampled_from(WORKERS), min_size=1))
+    def reap(self, workers: set[str]) -> None:
+        """The workers may be dead or only slow: what they held may still be settled."""
+        reply = self.scripts.reap(*sorted(workers), now_ms=self.now_ms)
+
+        assert reply == [1, "ok", self.model.reap(workers, now_ms=self.now_ms), 0]
+
     @invariant()
     def every_counter_equals_the_model(self) -> None:
         stored = texts(self.redis, COUNTERS)
@@ -110,8 +121,9 @@ class ClientMachine(RuleBasedStateMachine):
         assert read_ring(fields, "") == shown(self.model.minute)
         assert min(fields.values()) >= 0
         if self.now_ms < fields["quiet"]:  # until then the count is taken at its word
-            assert fields["i"] == len(self.model.flights)
-            assert all(fields["quiet"] <= expiry for expiry in self.model.flights.values())
+            flights = self.model.flights.values()
+            assert fields["i"] == sum(expiry > self.now_ms for expiry in flights)
+            assert all(fields["quiet"] <= abs(expiry) for expiry in flights)
 
     @invariant()
     def flights_and_records_equal_the_model(self) -> None:

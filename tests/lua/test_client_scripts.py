@@ -244,3 +244,19 @@ def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
     assert fields.pop("month").split()[2:] == [str(RACED * 8), str(RACED * 3)]
     assert numbers(fields)["i"] == 0
     assert scores(redis, FLIGHTS) == {}
+
+
+def test_a_dead_worker_loses_its_slot_and_a_late_settlement_still_counts_once(
+    client: ClientScripts,
+) -> None:
+    single = Allowance(concurrency=1)
+    client.hold("a", single, worker="dead")
+    assert client.hold("b", single)[1] == "concurrency"
+
+    assert client.reap("dead") == [1, "ok", 1, 0]
+
+    assert client.hold("b", single)[1] == "ok"
+    assert counted(client) == (2, 200, 200, 100), "what it reserved stays until it expires"
+    assert client.settle("a") == [1, "settled"]
+    assert counted(client) == (2, 170, 170, 80)
+    assert client.hold("c", single)[1] == "concurrency"

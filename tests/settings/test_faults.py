@@ -210,9 +210,9 @@ def test_one_wrong_value_is_one_fault_with_its_path(
 @pytest.mark.parametrize(
     ("family", "strategy", "fault"),
     [
-        ("bandit", "balanceed", 'unknown "balanceed"; use "priority"'),
+        ("bandit", "balanceed", 'unknown "balanceed"; did you mean "balanced"?'),
         ("bandit", "prority", 'unknown "prority"; did you mean "priority"?'),
-        ("classic", "weigthed", 'unknown "weigthed"; use one of "priority", "round-robin"'),
+        ("classic", "weigthed", 'unknown "weigthed"; did you mean "weighted"?'),
         ("classic", "round_robin", 'unknown "round_robin"; did you mean "round-robin"?'),
         ("bandit", "balanced", '"balanced" is not available yet in this version; use "priority"'),
         (
