@@ -56,7 +56,7 @@ class Coordination:
         self._reaper = Reaper(
             self._membership,
             self._leadership,
-            Reaping(redis, scripts, keys),
+            Reaping(redis, scripts, keys, clients=lambda: current.serving.clients.limited),
             targets=self._targets,
             on_reaped=self._note_reaped,
             monotonic_s=time.monotonic,

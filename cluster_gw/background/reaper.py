@@ -1,4 +1,4 @@
-"""Returns what dead workers held; one worker of the cluster does it at a time (decision 0017).
+"""Returns what dead workers held; one worker of the cluster does it at a time (decision 0018).
 
 Each dead worker is dealt with twice, a second apart: what it had sent may have reached the server
 after the first sweep. What even that misses expires with its lease.

@@ -48,11 +48,17 @@ class Clients:
     Args:
         clients: the configured clients.
         is_open: no credential is asked for; refused elsewhere on a host that others can reach.
+
+    Attributes:
+        limited: clients that have limits of their own.
     """
 
     def __init__(self, clients: Iterable[Client], *, is_open: bool) -> None:
         self._by_prefix: dict[bytes, list[Client]] = {}
+        self.limited: list[ClientId] = []
         for client in clients:
+            if client.allowance is not None:
+                self.limited.append(client.id)
             self._by_prefix.setdefault(client.key_digest[:PREFIX_BYTES], []).append(client)
         self._anonymous = Client(id=ANONYMOUS, detail=True) if is_open else None
 

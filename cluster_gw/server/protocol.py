@@ -139,12 +139,6 @@ class BoundedHead(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The answer is written, which does not mean that it is read."""
         super().on_response_complete()
-        if self.transport.is_closing():
-            self._watch_reader()
-
-    def timeout_keep_alive_handler(self) -> None:
-        """The client sent nothing more."""
-        super().timeout_keep_alive_handler()
         self._watch_reader()
 
     def pause_writing(self) -> None:
@@ -208,18 +202,18 @@ class BoundedHead(HttpToolsProtocol):
             self._head_timer = self.loop.call_later(self.head_within_s, self._give_up)
 
     def _watch_reader(self) -> None:
-        """Look later whether any of what is buffered has been read."""
-        unread_bytes = self.transport.get_write_buffer_size()
-        if unread_bytes and self._unread_timer is None:
-            self._unread_bytes = unread_bytes
+        """Look later whether any of what is buffered now has been read."""
+        self._stop_unread_timer()
+        self._unread_bytes = self.transport.get_write_buffer_size()
+        if self._unread_bytes:
             self._unread_timer = self.loop.call_later(self.unread_within_s, self._look_at_reader)
 
     def _look_at_reader(self) -> None:
-        self._unread_timer = None
-        if self.transport.get_write_buffer_size() >= self._unread_bytes:
-            self.transport.abort()
-        else:
+        if self.transport.get_write_buffer_size() < self._unread_bytes:
             self._watch_reader()
+        elif self.flow.write_paused or self.transport.is_closing():
+            # Nothing was written since the wait began: this is what was not read.
+            self.transport.abort()
 
     def _stop_unread_timer(self) -> None:
         if self._unread_timer is not None:

@@ -2,7 +2,7 @@
 
 A worker is dead for us when the server heard nothing from it for four seconds, and we watched that
 silence ourselves while nothing disturbed our own beats. Without the second half, everybody would
-look dead when Redis comes back after a while, or when its clock is set forward (decision 0017).
+look dead when Redis comes back after a while, or when its clock is set forward (decision 0018).
 """
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Giving back what dead workers hold: the concurrency slots of their leases (`lua/admission/reap`).
 
+The holds of clients are written like leases, so that the same script frees their slots.
+
 Nothing else is given back: request and tokens stay until the lease expires, as the provider has
 most likely seen them, and a worker that was only slow still settles them exactly.
 """
@@ -17,6 +19,7 @@ from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.membership import DeadWorker
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.units import ClientId
 
 BATCH: Final = 50  # windows asked about in one write
 
@@ -41,7 +44,15 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reaping:
-    """Walks over the windows of targets and frees what dead workers hold there."""
+    """Walks over the windows of targets and clients and frees what dead workers hold there.
+
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        clients: gives the clients that may hold something now.
+        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
+    """
 
     def __init__(
         self,
@@ -49,9 +60,12 @@ class Reaping:
         scripts: Scripts,
         keys: Keys,
         *,
+        clients: Callable[[], Iterable[ClientId]] = tuple,
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
         self._client = client
+        self._keys = keys
+        self._clients = clients
         self._script = scripts["admission/reap"]
         self._plans = Plans(keys)
         self._server_now_ms = server_now_ms
@@ -110,4 +124,7 @@ class Reaping:
             for scope, counters, flights in zip(plan.scopes, pairs[::2], pairs[1::2], strict=True):
                 keys = (records, counters, flights)
                 found[Window(keys=keys, is_of_model=scope == "model")] = None
+        for client in self._clients():
+            _, records, counters, flights = self._keys.client(client)
+            found[Window(keys=(records, counters, flights), is_of_model=False)] = None
         return list(found)

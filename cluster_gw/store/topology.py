@@ -173,7 +173,7 @@ async def gather_within(
     finally:
         for task in tasks:
             task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)  # they close their connections
     answers = [task.result() for task in done]
     return [answer for answer in answers if answer is not None]
 

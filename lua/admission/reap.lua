@@ -60,8 +60,10 @@ for at, id in ipairs(ids) do
     free_lease(id, text)
   end
 end
-local count, quiet = flights_known(call('HGET', window, 'i'), now)
-if freed > 0 and count then
-  call('HSET', window, 'i', string.format('%d %d', math.max(count - freed, 0), quiet))
+local held = freed > 0 and call('HGET', window, 'i')
+if held then
+  local count, quiet = flights_known(held, now)
+  call('HSET', window, 'i', count and string.format('%d %d', math.max(count - freed, 0), quiet)
+    or '0 0') -- the next call looks, also when the clock steps back before it
 end
 return { 1, OK, freed, #ids == LOOKED_AT_MAX and from + #ids - freed or 0 }

@@ -1,6 +1,9 @@
 """A client's own limits hold over three worker processes, exactly."""
 
 import asyncio
+import os
+import signal
+import time
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final
@@ -17,6 +20,9 @@ from tests.fakes.redis_server import RedisServer, redis_binary
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 RPM: Final = 40
+BACK_WITHIN_S: Final = 5.0
+SETTLED_S: Final = 4.0  # by then every worker has watched the others for long enough
+LONG: Final = '[[sim {"tokens": 300, "ttft_ms": 10, "tokens_per_s": 10}]]'
 
 
 def client(name: str, **limits: int) -> dict[str, Any]:
@@ -44,10 +50,30 @@ def provider() -> Iterator[SimulatedProvider]:
 
 @pytest.fixture(scope="module")
 def group(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
-    clients = [client("busy", rpm=RPM), client("patient", concurrency=1), client("free")]
-    config = {**one_model(provider.base_url), "clients": clients}
-    with GatewayGroup(config, workers=3, redis_url=redis.url) as running:
+    with GatewayGroup(configuration(provider), workers=3, redis_url=redis.url) as running:
         yield running
+
+
+@pytest.fixture
+def victim(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    with GatewayGroup(configuration(provider), workers=1, redis_url=redis.url) as running:
+        yield running
+
+
+def configuration(provider: SimulatedProvider) -> dict[str, Any]:
+    clients = [
+        client("busy", rpm=RPM),
+        client("patient", concurrency=1),
+        client("bereft", concurrency=1),
+        client("free"),
+    ]
+    return {**one_model(provider.base_url), "clients": clients}
+
+
+def provided(provider: SimulatedProvider) -> tuple[int, int]:
+    """Requests and tokens of the provider's one key so far."""
+    (key,) = provider.stats()["keys"].values() or [{"accepted": 0, "tokens": 0}]
+    return key["accepted"], key["tokens"]
 
 
 async def one_after_the_other(url: str, count: int) -> list[int]:
@@ -70,6 +96,7 @@ def test_three_workers_admit_exactly_what_the_client_may_ask_in_a_minute(
     group: GatewayGroup, provider: SimulatedProvider, redis: RedisServer
 ) -> None:
     url = f"{group.base_url}/v1/chat/completions"
+    requests_before, tokens_before = provided(provider)
 
     async def both() -> tuple[Outcomes, Outcomes]:
         busy = spread(url, chat(max_tokens=20), count=150, over_s=2, headers=auth("busy"))
@@ -80,12 +107,12 @@ def test_three_workers_admit_exactly_what_the_client_may_ask_in_a_minute(
 
     assert busy.statuses == {200: RPM, 429: 150 - RPM}
     assert free.statuses == {200: 30}, "others are not touched by it"
-    totals = provider.stats()["totals"]
-    assert totals["requests"] == RPM + 30
+    requests, tokens = provided(provider)
+    assert requests - requests_before == RPM + 30
 
     link = Redis.from_url(redis.url, protocol=2, decode_responses=True)
     month = str(link.hget("gw1:c:{busy}", "month")).split()
-    spent = sum(key["tokens"] for key in provider.stats()["keys"].values())
+    spent = tokens - tokens_before
     assert spent > 0
     assert int(month[2]) * (RPM + 30) == spent * RPM, "all requests are alike"
     assert link.zcard("gw1:cl:{busy}") == 0
@@ -98,3 +125,31 @@ def test_a_client_that_waits_for_its_answer_never_meets_its_own_slot_on_another_
     statuses = asyncio.run(one_after_the_other(f"{group.base_url}/v1/chat/completions", 60))
 
     assert statuses == [200] * 60
+
+
+async def waits_after_a_kill_s(victim: GatewayGroup, others: GatewayGroup) -> float:
+    """How long a client waits whose only slot a killed worker held."""
+    path, headers = "/v1/chat/completions", auth("bereft")
+    await asyncio.sleep(SETTLED_S)
+    async with aiohttp.ClientSession(headers=headers) as session:
+
+        async def ask() -> int:
+            async with session.post(f"{others.base_url}{path}", json=chat()) as response:
+                await response.read()
+                return response.status
+
+        async with session.post(f"{victim.base_url}{path}", json=chat(LONG, stream=True)) as held:
+            assert held.status == 200
+            assert await ask() == 429
+            os.kill(victim.worker_pids()[0], signal.SIGKILL)
+            killed_s = time.monotonic()
+            while await ask() != 200:
+                assert time.monotonic() - killed_s < 20
+                await asyncio.sleep(0.05)
+    return time.monotonic() - killed_s
+
+
+def test_a_slot_that_a_killed_worker_held_is_free_within_five_seconds(
+    group: GatewayGroup, victim: GatewayGroup
+) -> None:
+    assert asyncio.run(waits_after_a_kill_s(victim, group)) <= BACK_WITHIN_S

@@ -16,8 +16,9 @@ DATA_OPTIONS: Final = (
 )
 """As recommended for production, and a fresh replica is filled at once instead of after 5 s."""
 SENTINEL_RULE: Final = (
-    "ACL SETUSER gateway reset on >password +ping +sentinel|get-master-addr-by-name"
-).split()
+    *("ACL", "SETUSER", "gateway", "reset", "on", ">password"),
+    *("+ping", "+sentinel|get-master-addr-by-name"),
+)
 
 
 class SentinelService:

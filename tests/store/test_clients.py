@@ -13,6 +13,8 @@ from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Claim, ClientRefusal, Holds, Standing, Used
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.membership import DeadWorker
+from cluster_gw.store.reaping import Reaping
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import ClientId, LeaseId
 from tests.fakes.redis_server import RedisServer
@@ -199,6 +201,28 @@ async def test_scripts_the_server_forgot_are_loaded_again(desk: Desk) -> None:
     await desk.settle(asked, requests=1, tokens=7, micro_usd=1)
 
     assert await desk.month() == b"7 1"
+
+
+async def test_a_slot_of_a_dead_worker_comes_back_and_the_rest_stays_counted(
+    desk: Desk, scripts: Scripts, clock: ManualClock
+) -> None:
+    reaping = Reaping(
+        desk.client,
+        scripts,
+        Keys("gw1"),
+        clients=lambda: [ClientId("other"), ClientId("app")],
+        server_now_ms=clock.server_ms,
+    )
+    dead = [DeadWorker(id="worker%201", beat_ms=NOW_MS)]
+    await desk.take(claim("a", concurrency=1))
+
+    sweep = await reaping.sweep(dead, [], valid_until_ms=NOW_MS + 1)
+
+    assert sweep.is_whole
+    assert (await desk.counters())[b"i"].split()[0] == b"0"
+    assert await desk.month() == b"100 50"
+    await desk.settle(claim("a", concurrency=1), requests=1, tokens=70, micro_usd=30)
+    assert await desk.month() == b"70 30"
 
 
 async def test_a_hold_that_was_settled_cannot_be_taken_again(desk: Desk) -> None:

@@ -125,3 +125,19 @@ def test_a_stream_error_is_one_event_without_an_end_marker() -> None:
 
 def test_a_keepalive_is_a_comment() -> None:
     assert SURFACE.encode_keepalive().startswith(b":")
+
+
+def test_answer_with_half_an_emoji_can_be_extended() -> None:
+    completion = Completion(raw=b'{"choices":[{"text":"\\ud83d"}],"n":1}')
+
+    body = SURFACE.encode_completion(completion, {"strategy": "smart"})
+
+    assert body == b'{"choices":[{"text":"\\ud83d"}],"n":1,"strategy":"smart"}'
+
+
+def test_usage_is_taken_out_of_a_frame_with_half_an_emoji() -> None:
+    event = StreamEvent(raw=b'{"choices":[{"x":"\\ude00"}],"usage":{"total_tokens":1}}')
+
+    assert SURFACE.encode_event(event, include_usage=False) == (
+        b'data: {"choices":[{"x":"\\ude00"}]}\n\n'
+    )

@@ -1,0 +1,127 @@
+"""TLS to real servers, with certificates made for the test."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster_gw.errors import StoreLostError
+from cluster_gw.store.client import RedisClient
+from tests.fakes.redis_nodes import RedisNode, free_ports
+from tests.fakes.redis_server import redis_binary
+
+DAYS = "2"
+
+
+def openssl(*words: str) -> None:
+    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=20)
+
+
+def make_authority(folder: Path, name: str) -> Path:
+    """A certificate that signs others; its key lies beside it."""
+    paths = ("-keyout", str(folder / f"{name}.key"), "-out", str(folder / f"{name}.crt"))
+    new = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl(*new, "-days", DAYS, "-subj", f"/CN={name}", *paths)
+    return folder / f"{name}.crt"
+
+
+def make_certificate(folder: Path, name: str, alternative: str) -> None:
+    """A certificate and key signed by the authority `ca`."""
+    request, extra = folder / f"{name}.csr", folder / f"{name}.ext"
+    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl(*new, "-subj", f"/CN={name}", "-keyout", f"{folder}/{name}.key", "-out", str(request))
+    extra.write_text(f"subjectAltName={alternative}\n")
+    authority = ("-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key", "-CAcreateserial")
+    sign = ("x509", "-req", "-in", str(request), "-days", DAYS, "-extfile", str(extra))
+    openssl(*sign, *authority, "-out", f"{folder}/{name}.crt")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+    make_authority(folder, "ca")
+    make_authority(folder, "stranger")
+    make_certificate(folder, "server", "IP:127.0.0.1,DNS:redis.example")
+    make_certificate(folder, "worker", "DNS:worker.example")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port(folder: Path) -> Iterator[int]:
+    """A one-node cluster that speaks TLS and wants certificates; a plain port is for the test."""
+    binary = redis_binary()
+    if binary is None:
+        pytest.skip("no redis-server on this machine")
+    plain, port = free_ports(2)
+    node = RedisNode(
+        binary,
+        plain,
+        *("--tls-port", str(port), "--tls-cluster", "yes", "--cluster-enabled", "yes"),
+        *("--tls-cert-file", f"{folder}/server.crt", "--tls-key-file", f"{folder}/server.key"),
+        *("--tls-ca-cert-file", f"{folder}/ca.crt", "--save", ""),
+    )
+    try:
+        node.start()
+        node.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        yield port
+    finally:
+        node.remove()
+
+
+def options(folder: Path, authority: str = "ca") -> str:
+    own = f"ssl_certfile={folder}/worker.crt&ssl_keyfile={folder}/worker.key"
+    return f"ssl_ca_certs={folder}/{authority}.crt&{own}"
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "rediss+cluster"])
+async def test_calls_go_through_tls_with_certificates_of_both_sides(
+    folder: Path, port: int, scheme: str
+) -> None:
+    client = RedisClient(f"{scheme}://127.0.0.1:{port}?{options(folder)}", prefix="gw1")
+
+    await client.start(5.0)
+
+    assert await client.call("SET", "a", "b") == b"OK"
+    assert await client.call("GET", "a") == b"b"
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rediss://127.0.0.1:{port}",
+        "rediss://127.0.0.1:{port}?{stranger}",
+        "rediss://localhost:{port}?{options}",
+        "redis://127.0.0.1:{port}",
+        "rediss+cluster://127.0.0.1:{port}?{stranger}",
+        "rediss://127.0.0.1:{port}?ssl_ca_certs=/none",
+    ],
+)
+async def test_a_server_that_cannot_be_trusted_is_not_used(
+    folder: Path, port: int, url: str
+) -> None:
+    filled = url.format(
+        port=port, options=options(folder), stranger=options(folder, authority="stranger")
+    )
+    client = RedisClient(filled, prefix="gw1")
+
+    started_s = time.monotonic()
+    with pytest.raises(StoreLostError):
+        await client.start(0.4)
+
+    assert time.monotonic() - started_s < 1.0
+    await client.close()
+
+
+async def test_host_check_can_be_left_out_for_certificates_of_another_name(
+    folder: Path, port: int
+) -> None:
+    extra = "ssl_check_hostname=false"
+    client = RedisClient(f"rediss://localhost:{port}?{options(folder)}&{extra}", prefix="gw1")
+
+    await client.start(5.0)
+
+    assert await client.call("PING") == b"PONG"
+    await client.close()
