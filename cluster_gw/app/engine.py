@@ -133,7 +133,7 @@ class Engine:
 
     async def settle(self) -> int:
         """Write what is still to be settled; how many settlements could not be written."""
-        return await self._admissions.drain(SETTLE_WITHIN_S if self.redis.is_up else 0.0)
+        return await self._admissions.drain(0.0 if self.redis.is_cut_off else SETTLE_WITHIN_S)
 
     @property
     def lost_settlements(self) -> int:

@@ -115,7 +115,7 @@ class Worker:
             log=self._log,
             registry=self._registry,
         )
-        engine.redis.on_change(lambda is_up: self._note_redis(is_up=is_up))
+        engine.redis.on_change(lambda is_up: self._note_redis(engine, is_up=is_up))
         self._data = self._data_server(engine.deps)
         control = self._control_server(engine)
         runner = Runner(self._log)
@@ -124,7 +124,7 @@ class Worker:
         control_task = asyncio.create_task(control.serve())
         try:
             if not await engine.start():
-                self._log.event(events.REDIS_LOST, worker=self._options.worker_id)
+                self._log_redis_lost(engine)
             await self._serve_data()
         finally:
             unsettled = await engine.settle()
@@ -242,11 +242,17 @@ class Worker:
         self._registry.add(catalog.CONFIG_RELOADS, "applied")
         self._log.event(events.CONFIG_LOADED, config_version=self._version)
 
-    def _note_redis(self, *, is_up: bool) -> None:
+    def _note_redis(self, engine: Engine, *, is_up: bool) -> None:
         if not self._current.is_started or self._current.is_draining:
             return  # the first connection and the last goodbye are no news
-        event = events.REDIS_RETURNED if is_up else events.REDIS_LOST
-        self._log.event(event, worker=self._options.worker_id)
+        if is_up:
+            self._log.event(events.REDIS_RETURNED, worker=self._options.worker_id)
+        else:
+            self._log_redis_lost(engine)
+
+    def _log_redis_lost(self, engine: Engine) -> None:
+        worker, cause = self._options.worker_id, engine.redis.fault
+        self._log.event(events.REDIS_LOST, worker=worker, cause=cause)
 
 
 def tune_gc() -> None:

@@ -11,7 +11,8 @@ from cluster_gw.cli.options import config_option, data_dir_of, json_option
 from cluster_gw.settings import config_path, load_redis
 from cluster_gw.supervisor.embedded import running_socket
 from cluster_gw.supervisor.failure import ExitCode, StartError
-from cluster_gw.supervisor.resp import ErrorReply, Reply, RespConnection, RespError, parse_url
+from cluster_gw.supervisor.redis_door import RedisDoor
+from cluster_gw.supervisor.resp import ErrorReply, Reply, RespError
 
 TIMEOUT_S: Final = 10.0
 EMBEDDED: Final = "embedded:"
@@ -29,7 +30,7 @@ EMBEDDED: Final = "embedded:"
 def command(config: str | None, url: str | None, words: tuple[str, ...], *, as_json: bool) -> int:
     """Send one command, such as `HGETALL key`, and print its reply like redis-cli does."""
     try:
-        connection = RespConnection(parse_url(url or _configured(config)), TIMEOUT_S)
+        connection = RedisDoor(url or _configured(config), TIMEOUT_S)
         try:
             reply = connection.call([os.fsencode(word) for word in words])
         finally:

@@ -35,6 +35,11 @@ class Route(Protocol):
         ...
 
     @property
+    def fault(self) -> str:
+        """Why a server was lost or could not be reached."""
+        ...
+
+    @property
     def calls(self) -> int:
         """Calls sent since the start."""
         ...
@@ -116,6 +121,11 @@ class RedisClient:
     def is_cut_off(self) -> bool:
         """Whether nothing at all is reached; a cluster may be neither up nor cut off."""
         return self._route.is_cut_off
+
+    @property
+    def fault(self) -> str:
+        """Why the last connection was lost or could not be made; never an address or a secret."""
+        return self._route.fault
 
     @property
     def calls(self) -> int:
@@ -212,7 +222,7 @@ class RedisClient:
         """Load a script and run it, within what is left of the first try's deadline."""
         # Both leave in one write, and one connection keeps their order. The other nodes of a
         # cluster load it, too: the slot may be on its way to one of them.
-        loads = self._load(script)
+        loads = self.load(script)
         again = self.submit_script(script, keys, args)
         try:
             async with asyncio.timeout_at(until_s):
@@ -264,7 +274,8 @@ class RedisClient:
         future.add_done_callback(self._count_lost)
         return future
 
-    def _load(self, script: Script) -> list[asyncio.Future[Reply]]:
+    def load(self, script: Script) -> list[asyncio.Future[Reply]]:
+        """Send a script to every server without waiting; a call to it after that finds it."""
         command = ("SCRIPT", "LOAD", script.text)
         return [self._submit_on(lane, command) for lane in self._route.live_lanes()]
 

@@ -209,11 +209,14 @@ class Holds:
         return Asked(self, claim, args, future)
 
     async def run(self, claim: Claim, args: tuple[str | int, ...]) -> list[Reply]:
-        """Send a claim again, loading the script first when the server does not know it.
+        """Send a claim again, loading the scripts first: the server does not know them.
+
+        The other one, too: a settlement that has to be repeated frees its slot late.
 
         Raises:
             StoreLostError: whether it was taken is unknown.
         """
+        self._client.load(self._settle)
         return await self._client.run(self._hold, self._keys.client(claim.client), args)
 
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:

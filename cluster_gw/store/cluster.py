@@ -23,6 +23,8 @@ RETRY_MIN_S: Final = 0.1
 RETRY_MAX_S: Final = 0.25
 MAX_HOPS: Final = 5
 RETIRE_AFTER_S: Final = 1.0  # above any deadline: calls on their way still get their answers
+NO_NODE: Final = "no node of the cluster answers"
+UNCOVERED: Final = "some slots have no master"
 CLUSTER_SLOTS: Final = pack(("CLUSTER", "SLOTS"))
 
 
@@ -72,6 +74,16 @@ class Cluster:
     def is_cut_off(self) -> bool:
         """Whether no node at all is connected."""
         return not any(link.is_up for link in self._links.values())
+
+    @property
+    def fault(self) -> str:
+        """Why a part of the cluster is not reached; empty when all of it is."""
+        if not self._owners:
+            return NO_NODE
+        for link in self._owners:
+            if not link.is_up:
+                return link.fault
+        return "" if self._is_whole else UNCOVERED
 
     @property
     def calls(self) -> int:

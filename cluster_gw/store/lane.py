@@ -112,6 +112,9 @@ class Lane:
         max_pending: calls without a reply; further ones fail at once.
         max_misses: rounds of missed deadlines in a row after which the lane gives itself up.
         listener: who is told.
+
+    Attributes:
+        death: why it was lost.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class Lane:
         self.flushes = 0
         self.misses = 0
         self.is_dead = False
+        self.death = ""
         self._connection = connection
         self._deadline_s = deadline_s
         self._max_pending = max_pending
@@ -200,6 +204,7 @@ class Lane:
         """End the lane: every pending call fails with an unknown outcome. Safe to repeat."""
         if self.is_dead:
             return
+        self.death = reason
         self.is_dead = True  # first: nothing may be written to this connection any more
         for timer in (self._deadline_timer, self._lazy_timer):
             if timer is not None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from redis.asyncio.connection import AbstractConnection
 
+from cluster_gw.errors import StoreLostError
 from cluster_gw.store.address import Server
 from cluster_gw.store.lane import (
     Argument,
@@ -25,6 +26,8 @@ BACKOFF_MIN_S: Final = 0.02
 BACKOFF_MAX_S: Final = 0.25
 LOOK_AGAIN_S: Final = 0.25
 NOT_A_MASTER: Final = frozenset({b"slave", b"sentinel"})
+NO_MASTER: Final = "the server is not a master"
+NOBODY_KNOWS: Final = "no Sentinel names a master"
 
 
 class Link:
@@ -42,6 +45,7 @@ class Link:
         lane: None before the first connection.
         server: whom it is, or was last, connected to.
         reconnects: lanes opened after the first.
+        fault: why the last lane was lost or could not be opened.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Link:
         self.lane: Lane | None = None
         self.server: Server | None = None
         self.reconnects = 0
+        self.fault = ""
         self._source = source
         self._deadline_s = deadline_s
         self._max_pending = max_pending
@@ -151,13 +156,16 @@ class Link:
             async with asyncio.timeout(self._source.connect_s + self._deadline_s):
                 server = await self._source.find()
                 if server is None:
+                    self.fault = NOBODY_KNOWS
                     return None
                 connection = self._source.dial(server)
                 await connection.connect()  # type: ignore[no-untyped-call]
                 lane = self._lane_on(connection)
                 self.server = server
-                opened = await _is_master(lane)
-        except Exception:  # noqa: BLE001 - the boundary: any fault means "not connected yet"
+                self.fault = await _flaw_of(lane)
+                opened = not self.fault
+        except Exception as fault:  # noqa: BLE001 - the boundary: any means "not connected yet"
+            self.fault = fault_text(fault)
             return None
         finally:
             if not opened:
@@ -179,6 +187,7 @@ class Link:
 
     def _lane_died(self, lane: Lane) -> None:
         if lane is self.lane:
+            self.fault = lane.death
             self._on_change()
             self._open_soon()
 
@@ -204,15 +213,22 @@ class Link:
                 self.lane.kill("another server is the master now")
 
 
-async def _is_master(lane: Lane) -> bool:
-    """Whether the server works and does not call itself a replica (some cannot say)."""
+async def _flaw_of(lane: Lane) -> str:
+    """Tell why a server cannot be used: it does not work, or is not a master; empty if it can."""
     pong, role = await asyncio.gather(
         lane.submit(pack(("PING",))), lane.submit(pack(("ROLE",))), return_exceptions=True
     )
-    if isinstance(pong, BaseException) or lane.is_dead:
-        return False
-    # A fault here: no right to ask, or a proxy that does not know the command.
-    return not (isinstance(role, list) and role and role[0] in NOT_A_MASTER)
+    if isinstance(pong, BaseException):
+        return fault_text(pong)
+    # A fault of this one: no right to ask, or a proxy that does not know the command.
+    if isinstance(role, list) and role and role[0] in NOT_A_MASTER:
+        return NO_MASTER
+    return lane.death
+
+
+def fault_text(fault: BaseException) -> str:
+    """Name a fault; only our own text is repeated, others may hold an address or a password."""
+    return str(fault) if isinstance(fault, StoreLostError) else type(fault).__name__
 
 
 async def _end(lane: Lane | None, connection: AbstractConnection | None) -> None:

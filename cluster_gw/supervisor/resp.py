@@ -7,11 +7,11 @@ import socket
 import ssl
 from collections.abc import Sequence
 from typing import BinaryIO, Final
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
-DEFAULT_PORT: Final = 6379
+from cluster_gw.store.address import DEFAULT_PORT, Address, Server, Tls
+
 MAX_DEPTH: Final = 32
 MAX_REPLY_BYTES: Final = 512 * 1024 * 1024
 
@@ -35,7 +35,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None = None
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    tls: bool = False
+    tls: Tls | None = None
     user: str | None = None
     password: str | None = None
     database: int = 0
@@ -44,31 +44,16 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"Endpoint({self.path or f'{self.host}:{self.port}'})"
 
 
-def parse_url(url: str) -> Endpoint:
-    """Read a `redis://`, `rediss://` or `unix://` address.
-
-    Raises:
-        RespError: it is none of these.
-    """
-    try:
-        parts = urlsplit(url)
-        port = parts.port or DEFAULT_PORT
-        database = (parse_qs(parts.query).get("db") or ["0"])[0]
-        if parts.scheme != "unix":
-            database = parts.path.strip("/") or database
-        number = int(database)
-    except ValueError:
-        raise RespError("not an address of a Redis") from None
-    if parts.scheme not in {"redis", "rediss", "unix"}:
-        raise RespError("not an address of a Redis")
+def endpoint_at(address: Address, server: Server) -> Endpoint:
+    """Tell how to reach a data server of an address."""
     return Endpoint(
-        path=parts.path if parts.scheme == "unix" else None,
-        host=parts.hostname or "127.0.0.1",
-        port=port,
-        tls=parts.scheme == "rediss",
-        user=unquote(parts.username) if parts.username else None,
-        password=unquote(parts.password) if parts.password else None,
-        database=number,
+        path=None if server.port else server.host,
+        host=server.host,
+        port=server.port,
+        tls=address.tls,
+        user=address.login.user,
+        password=address.login.password,
+        database=address.database,
     )
 
 
@@ -167,9 +152,18 @@ def _connect(endpoint: Endpoint, timeout_s: float) -> socket.socket:
             raise
         return plain
     plain = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
-    if not endpoint.tls:
+    if endpoint.tls is None:
         return plain
-    return ssl.create_default_context().wrap_socket(plain, server_hostname=endpoint.host)
+    return _tls_context(endpoint.tls).wrap_socket(plain, server_hostname=endpoint.host)
+
+
+def _tls_context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=tls.ca_file)
+    if tls.cert_file is not None:
+        context.load_cert_chain(tls.cert_file, tls.key_file)
+    context.check_hostname = tls.checks_host
+    context.verify_mode = ssl.CERT_REQUIRED if tls.is_verified else ssl.CERT_NONE
+    return context
 
 
 def is_answering(path: str, timeout_s: float = 0.2) -> bool:

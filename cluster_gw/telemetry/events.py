@@ -115,6 +115,7 @@ REDIS_LOST: Final = _event(
     Level.WARNING,
     "Redis does not answer: requests wait up to 2 s and are then refused with 503.",
     "worker",
+    "cause",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
 SCHEMA_REFUSED: Final = _event(

@@ -126,8 +126,8 @@ if gate then
 end
 
 local expiry = now + ttl
-quiet = count == 0 and quiet > 0 and expiry or math.min(quiet, expiry)
-client_add(key, m, month, 1, estimate, cost, string.format('%d %d', count + 1, quiet))
+local in_flight = string.format('%d %d', count + 1, math.min(quiet, expiry))
+client_add(key, m, month, 1, estimate, cost, in_flight)
 call('ZADD', flights, string.format('%d', expiry), hold_id)
 if count == 0 or m.lap then -- new, or not renewed for a lap
   call('PEXPIRE', flights, KEEP_MS)

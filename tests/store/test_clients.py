@@ -274,3 +274,13 @@ async def test_a_hold_whose_fate_is_unknown_is_released_by_its_settlement(
     assert (await desk.counters())[b"m"].split()[1] == b"1", "only the first hold counts"
     await desk.admissions.close()
     await client.close()
+
+
+async def test_a_server_that_knows_no_script_learns_both_with_the_first_hold(desk: Desk) -> None:
+    asked = claim("a", concurrency=1)
+    await desk.client.call("SCRIPT", "FLUSH")
+    await desk.take(asked)
+
+    desk.holds.settle(asked, Used())
+
+    assert isinstance(await desk.take(claim("b", concurrency=1)), Standing)

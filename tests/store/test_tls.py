@@ -9,7 +9,7 @@ import pytest
 
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
-from tests.fakes.redis_nodes import RedisNode, free_ports
+from tests.fakes.redis_nodes import RedisNode, free_ports, until
 from tests.fakes.redis_server import redis_binary
 
 DAYS = "2"
@@ -65,6 +65,7 @@ def port(folder: Path) -> Iterator[int]:
     try:
         node.start()
         node.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        until(lambda: "cluster_state:ok" in node.call("CLUSTER", "INFO"), "cluster state ok")
         yield port
     finally:
         node.remove()
