@@ -24,7 +24,7 @@ from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.schema_watch import SchemaWatch
-from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.errors import ConfigInvalidError, ScriptContractError
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.protocol import with_head_limit
@@ -102,6 +102,7 @@ class Worker:
         self._log = Log(console=self._settings.telemetry.log == "text")
         self._registry = Registry()
         self._version = options.generation
+        self._exit_code = 0
         self._current = Current(build_serving(self._settings, self._version))
 
     async def run(self) -> int:
@@ -123,8 +124,7 @@ class Worker:
         self._start_jobs(runner, loop, engine)
         control_task = asyncio.create_task(control.serve())
         try:
-            if not await engine.start():
-                self._log_redis_lost(engine)
+            await self._open(engine)
             await self._serve_data()
         finally:
             unsettled = await engine.settle()
@@ -139,7 +139,14 @@ class Worker:
             await runner.stop()
             await engine.stop()
             self._log.flush()
-        return 0
+        return self._exit_code
+
+    async def _open(self, engine: Engine) -> None:
+        try:
+            if not await engine.start():
+                self._log_redis_lost(engine)
+        except ScriptContractError as refusal:
+            self._leave_redis(str(refusal))
 
     def _control_server(self, engine: Engine) -> _QuietServer:
         plane = ControlPlane(
@@ -226,6 +233,9 @@ class Worker:
         self._begin_drain()
 
     def _leave_redis(self, reason: str) -> None:
+        if self._current.is_draining:
+            return
+        self._exit_code = 1
         self._log.event(events.SCHEMA_REFUSED, worker=self._options.worker_id, detail=reason)
         self._begin_drain()
 

@@ -1,4 +1,4 @@
-"""Single commands to whatever `redis.url` names: a server, a Sentinel's master, a cluster's node."""
+"""Single commands to what `redis.url` names: a server, a master by Sentinels, a cluster node."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar

@@ -151,6 +151,16 @@ def test_worker_that_falls_silent_is_named_and_then_not_counted(cluster: Cluster
     assert cluster.beat("w1", NOW_MS + 4_000)[2] == 1
 
 
+def test_worker_that_was_silent_for_an_hour_is_forgotten(cluster: Cluster) -> None:
+    cluster.beat("old")
+
+    cluster.beat("w1", NOW_MS + FORGET_MS - 1)
+    assert set(scores(cluster.redis, KEYS.workers())) == {"old", "w1"}
+    cluster.beat("w1", NOW_MS + FORGET_MS)
+
+    assert set(scores(cluster.redis, KEYS.workers())) == {"w1"}
+
+
 def test_only_the_fifty_longest_silent_are_named(cluster: Cluster) -> None:
     for number in range(NAMED_MAX + 5):
         cluster.beat(f"old{number:02}", NOW_MS + number)

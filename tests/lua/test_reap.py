@@ -121,6 +121,40 @@ def test_steady_traffic_does_not_put_off_the_expiry_of_a_freed_lease(admission: 
     assert used(admission) == (0, 9, 0)
 
 
+@pytest.mark.parametrize(("freed_ms", "alive_ms"), [(5_000, 9_000), (9_000, 5_000)])
+def test_next_expiry_is_known_also_when_a_lease_was_freed(
+    admission: Admission, freed_ms: int, alive_ms: int
+) -> None:
+    free = Limits()
+    admission.reserve("gone", (MODEL, free), ttl_ms=1_000)
+    admission.reserve("freed", (MODEL, free), worker="dead", ttl_ms=freed_ms)
+    admission.reserve("alive", (MODEL, free), ttl_ms=alive_ms)
+    admission.reap("dead")
+
+    admission.reserve("next", (MODEL, free), now_ms=NOW_MS + 1_000)
+
+    counters = admission.counters()
+    assert (counters["i"], counters["quiet"]) == (2, NOW_MS + 5_000)
+    assert record(admission, "freed").startswith("R ")
+
+
+def test_what_a_call_cannot_reclaim_is_left_to_the_next_also_beside_a_freed_lease(
+    admission: Admission,
+) -> None:
+    free = Limits()
+    admission.reserve("freed", (MODEL, free), worker="dead")
+    admission.reap("dead")
+    for number in range(9):  # one more than a call takes back
+        admission.reserve(f"l{number}", (MODEL, free), ttl_ms=1_000)
+
+    admission.reserve("first", (MODEL, free), now_ms=NOW_MS + 1_000)
+    assert admission.counters()["quiet"] == 0
+    admission.reserve("second", (MODEL, free), now_ms=NOW_MS + 1_000)
+
+    assert set(scores(admission.redis, MODEL.flights)) == {"freed", "first", "second"}
+    assert admission.counters()["i"] == 2
+
+
 def test_expired_lease_is_not_freed_but_reclaimed(admission: Admission) -> None:
     admission.reserve("a", (MODEL, TWO), worker="dead", ttl_ms=1_000)
 
