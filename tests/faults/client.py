@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 PATH: Final = "/v1/chat/completions"
+CLIENT_KEY: Final = "sk-client"
 
 
 class Heard(msgspec.Struct, kw_only=True):
@@ -31,9 +32,10 @@ class Heard(msgspec.Struct, kw_only=True):
 
 
 def request_bytes(document: dict[str, Any], **headers: str) -> bytes:
-    """A whole request that asks for the connection to be closed after the answer."""
+    """A whole request of the one client; asks for the connection to be closed after the answer."""
     body = msgspec.json.encode(document)
     lines = [f"POST {PATH} HTTP/1.1", "host: gateway", "connection: close"]
+    lines.append(f"authorization: Bearer {CLIENT_KEY}")
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     lines += ["content-type: application/json", f"content-length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body

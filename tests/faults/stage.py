@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Final, Self
 
 import msgspec
@@ -11,12 +12,14 @@ import redis
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
+from tests.faults.client import CLIENT_KEY
 from tests.faults.reference import MAX_BLANK
 
 SLOTS: Final = 24  # cases side by side in a sweep
 PROVIDERS: Final = ("a", "b")
 SECRETS: Final = {"a": "secret-of-a", "b": "secret-of-b"}
 TIMEOUTS: Final = {"connect_s": 0.15, "first_byte_s": 0.1, "stall_s": 0.1, "total_s": 5.0}
+ROOMY: Final = {"rpm": 10**6, "concurrency": 10**3, "monthly_tokens": 10**12}
 PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300}
 ANSWERED_WITHIN_S: Final = 3.0
 CANCELLED_WITHIN_S: Final = 0.25
@@ -65,7 +68,8 @@ class LoopWatch:
 def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, Any]:
     """A catalogue with a model and three combos for each slot, so that no two cases share a window.
 
-    `only`: provider a alone; `both`: a, then b.
+    `only`: provider a alone; `both`: a, then b. The client has limits of its own, which no case
+    reaches, so that every case holds and settles for it, too.
     """
     models = [f"m{slot:02}" for slot in range(slots)]
     response = {"reject_empty": True, "require_terminal": True, "apply_to": "both"}
@@ -85,6 +89,13 @@ def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, 
             *({"id": f"both-{m}", "members": [f"a/{m}", f"b/{m}"], **combo} for m in models),
         ],
         "default_combo": "only-m00",
+        "clients": [
+            {
+                "id": "app",
+                "key_sha256": sha256(CLIENT_KEY.encode()).hexdigest(),
+                "limits": ROOMY,
+            }
+        ],
         "routing": {
             "peek": {
                 **{name: bound * scale for name, bound in PEEK.items()},
@@ -176,6 +187,17 @@ class Stage:
     def accounts(self, model: str) -> list[Account]:
         """The windows of a model at both providers."""
         return [self.account(provider, model) for provider in PROVIDERS]
+
+    def client_books(self) -> tuple[int, int]:
+        """Tokens of the client's month less those of all windows, and its holds in flight.
+
+        Both are 0 once everything is settled.
+        """
+        month = self._books.hget(f"{self.prefix}:c:{{app}}", "month")
+        tokens = int(str(month or "0 0 0 0").split()[2])
+        for window in self._books.scan_iter(f"{self.prefix}:w:*"):
+            tokens -= int(str(self._books.hget(window, "h")).split()[2])
+        return tokens, int(self._books.zcard(f"{self.prefix}:cl:{{app}}"))
 
     def new_lines(self) -> list[dict[str, Any]]:
         """What the worker logged since the last call."""

@@ -17,7 +17,7 @@ from tests.faults.visits import MODEL, Visit, rule, visit
 TEXT = DISHES[0]
 BROKEN: dict[str, Any] = {"kind": "status", "code": 500}
 WITHIN_S = 4.0  # the worker waits up to 2 s for Redis
-MAX_CALLS = 6  # reserve and settle of two attempts, and room for repeats
+MAX_CALLS = 8  # hold, reserve and settle of two attempts, settle the hold; room for repeats
 FROZEN_S = 0.3
 PATIENT = 10  # the providers are well: their budgets are not the subject
 PATHS = ("stream", "buffered", "fallback", "failure")
@@ -48,6 +48,7 @@ def hold(stage: Stage, path: str, answers: Sequence[Heard]) -> None:
     calls = [stage.story(name, path)["calls"] for name in PROVIDERS]
     assert [account.requests for account in accounts] == calls
     assert [account.in_flight for account in accounts] == [0, 0]
+    assert stage.client_books() == (0, 0)
     for heard in answers:
         assert not heard.is_hung
         assert heard.is_whole
@@ -98,7 +99,7 @@ async def test_frozen_redis_delays_and_breaks_nothing(
         stage = Stage(gate.url, prefix=prefix, books_url=redis_server.url, scale=PATIENT)
         async with stage:
             heard = []
-            for chosen in range(1, MAX_CALLS - 1):
+            for chosen in range(1, MAX_CALLS):
                 gate.arm_act(chosen, freeze)
                 heard.append(await ask(stage.port, request_bytes(wish.document), WITHIN_S))
                 await until_settled(stage)

@@ -19,6 +19,7 @@ async def hold(server: RedisServer, prefix: str, cases: list[Case]) -> None:
             complaints = await run_cases(stage, group)
 
             assert not complaints, "\n".join(complaints)
+            assert stage.client_books() == (0, 0)
             assert await stage.idle() == []
             assert stage.lost_settlements() == 0
 

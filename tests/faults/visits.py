@@ -92,6 +92,7 @@ async def spent(stage: Stage) -> list[Account]:
     assert not left, left
     accounts = stage.accounts(MODEL)
     assert [account.in_flight for account in accounts] == [0] * len(PROVIDERS)
+    assert stage.client_books() == (0, 0)
     assert stage.lost_settlements() == 0
     return accounts
 
