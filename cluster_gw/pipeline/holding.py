@@ -23,6 +23,7 @@ HOLD_MARGIN_S: Final = 30.0
 RATE_LIMITED: Final = "client_rate_limited"
 BUDGET_EXCEEDED: Final = "client_budget_exceeded"
 TOO_LARGE: Final = "client_request_too_large"
+CLIENT_CODES: Final = frozenset({RATE_LIMITED, BUDGET_EXCEEDED, TOO_LARGE})
 
 
 class Holding:

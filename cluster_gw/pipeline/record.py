@@ -3,6 +3,7 @@
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.holding import CLIENT_CODES
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
@@ -62,7 +63,7 @@ class Recorder:
             registry.add(catalog.ATTEMPTS, served.route.provider, "success")
             if len(exchange.records) > 1:
                 registry.add(catalog.FALLBACKS, exchange.ranking.combo)
-        if code is not None and served is None:
+        if code is not None and served is None and code not in CLIENT_CODES:
             registry.add(catalog.EXHAUSTED, code)
         self._log.hot(_line(exchange, status, code, duration_s))
 

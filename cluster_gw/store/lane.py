@@ -50,8 +50,11 @@ Reply = Any
 """A reply before a wrapper reads it: bytes, int, None, or lists of these."""
 
 
-class Call(msgspec.Struct, frozen=True):
-    """One call on its way: where its outcome goes, what was sent, how often it was redirected."""
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """One call on its way: where its outcome goes, what was sent, how often it was redirected.
+
+    The collector need not look at it: nothing that it holds leads back to it.
+    """
 
     future: asyncio.Future[Reply]
     packed: bytes

@@ -236,6 +236,19 @@ async def test_worker_that_came_back_is_left_alone(fleet: Fleet) -> None:
     assert isinstance(await one.take("b"), Refusal)
 
 
+async def test_worker_that_is_heard_at_the_last_moment_is_left_alone(fleet: Fleet) -> None:
+    one, sleeps = fleet.worker("one"), fleet.worker("sleeps")
+    await fleet.run(5, one, sleeps)
+    await sleeps.take("a")
+    await fleet.run(3.75, one)
+    await sleeps.heartbeat.beat()
+
+    await fleet.run(0.5, one)
+
+    assert one.reports == []
+    assert isinstance(await one.take("b"), Refusal)
+
+
 async def test_nothing_happens_and_nothing_is_raised_while_redis_is_away(fleet: Fleet) -> None:
     one, dies = fleet.worker("one"), fleet.worker("dies")
     await fleet.run(5, one, dies)

@@ -132,8 +132,8 @@ class FailoverLoad:
             while not self.client.is_up:  # noqa: ASYNC110 - on_change cannot be unsubscribed
                 await asyncio.sleep(0.01)
 
-    def check(self) -> None:
-        """What holds after every failover."""
+    def check(self, *, forgets: bool = False) -> None:
+        """What holds after every failover; `forgets` when the last writes may not be there."""
         assert self.longest_gap_s <= 6.0
         assert self.longest_call_s <= DEADLINE_S + LATE_LOOP_S
         assert self.unsettled == 0
@@ -142,7 +142,10 @@ class FailoverLoad:
                 assert told <= RPM, f"{name}: {told}"
             flat = self._master_of(name).call("HGETALL", name)
             counted = numbers(dict(zip(flat[::2], flat[1::2], strict=True)))
-            assert (counted["hrs"], counted["hts"]) == (told, self.tokens[name]), name
+            if forgets:
+                assert counted["hrs"] <= told, name
+            else:
+                assert (counted["hrs"], counted["hts"]) == (told, self.tokens[name]), name
 
     async def _call(self, wanted: TargetLimits, name: str) -> None:
         while not self._ending.is_set():

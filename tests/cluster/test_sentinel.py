@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.failover_load import FailoverLoad
+from tests.fakes.redis_nodes import until
 from tests.fakes.redis_sentinel import SentinelService
 from tests.fakes.redis_server import redis_binary
 
@@ -38,13 +39,14 @@ async def test_killed_master_is_followed_and_nothing_is_counted_twice(
     load.check()
 
 
-async def test_frozen_master_is_left_and_has_no_say_when_it_wakes(
+async def test_frozen_master_is_left_with_a_frozen_sentinel_and_has_no_say_when_it_wakes(
     service: SentinelService,
 ) -> None:
     first = service.master()
     async with FailoverLoad(service.url, lambda _: service.master()) as load:
         await asyncio.sleep(1.0)
 
+        service.sentinels[0].freeze()  # the first of the address; two of three go on
         first.freeze()
 
         await load.served_anew(OUT_S)
@@ -52,3 +54,19 @@ async def test_frozen_master_is_left_and_has_no_say_when_it_wakes(
         await asyncio.sleep(1.5)
     assert service.master() is not first
     load.check()
+
+
+async def test_handover_by_hand_is_followed_and_counts_nothing_twice(
+    service: SentinelService,
+) -> None:
+    first = service.master()
+    async with FailoverLoad(service.url, lambda _: service.master()) as load:
+        await asyncio.sleep(1.0)
+
+        service.hand_over()
+
+        await asyncio.to_thread(until, lambda: service.master() is not first, "another master")
+        await load.served_anew(OUT_S)
+        await asyncio.sleep(0.5)
+    # Sentinel lets the old master take writes until it has learnt of the new one.
+    load.check(forgets=True)

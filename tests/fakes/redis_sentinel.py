@@ -25,13 +25,14 @@ class SentinelService:
     """The servers; `with` starts and ends them.
 
     Attributes:
+        sentinels: three of them; two can do without the third.
         url: for the gateway, as users with the least rights that the documents name.
     """
 
     def __init__(self, binary: str) -> None:
         ports = free_ports(6)
         self._data = [RedisNode(binary, port, *DATA_OPTIONS) for port in ports[:3]]
-        self._sentinels = [
+        self.sentinels = [
             RedisNode(binary, port, "--sentinel", config=_sentinel_config(ports[0]))
             for port in ports[3:]
         ]
@@ -50,14 +51,19 @@ class SentinelService:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        for node in (*self._sentinels, *self._data):
+        for node in (*self.sentinels, *self._data):
             node.remove()
 
     def master(self) -> RedisNode:
         """The server most Sentinels call the master now."""
-        ports = [self._named_by(sentinel) for sentinel in self._sentinels]
+        asked = [sentinel for sentinel in self.sentinels if not sentinel.is_frozen]
+        ports = [self._named_by(sentinel) for sentinel in asked]
         most = max(set(ports), key=ports.count)
         return next(node for node in self._data if node.port == most)
+
+    def hand_over(self) -> None:
+        """Let a replica become master as an operator would; returns before it has."""
+        self.sentinels[-1].call("SENTINEL", "FAILOVER", SERVICE)
 
     def wait_for_replicas(self, count: int = 2) -> None:
         """Wait until that many replicas of the present master have everything."""
@@ -72,13 +78,13 @@ class SentinelService:
             node.call("REPLICAOF", "127.0.0.1", str(master.port))
         # First: a Sentinel that starts earlier looks for replicas again only 10 s later.
         until(lambda: _synced(master) == len(replicas), "replicas in sync")
-        for sentinel in self._sentinels:
+        for sentinel in self.sentinels:
             sentinel.start()
-        for sentinel in self._sentinels:
+        for sentinel in self.sentinels:
             until(partial(_knows_all, sentinel), "Sentinels know replicas and each other")
         for node in self._data:
             node.call(*user_rule(find_folder()))
-        for sentinel in self._sentinels:
+        for sentinel in self.sentinels:
             sentinel.call(*SENTINEL_RULE)
 
     def _named_by(self, sentinel: RedisNode) -> int:

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
+from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
@@ -116,6 +117,8 @@ async def test_a_client_at_its_rate_limit_gets_a_429_of_its_own_and_reaches_no_p
     assert 55 <= int(response.headers["retry-after"]) <= 62
     assert "1 requests per minute" in error["message"]
     assert simulator.stats()["totals"]["requests"] == 1
+    assert gateway.registry.value(catalog.CLIENT_REFUSALS, "rpm") == 1
+    assert gateway.registry.value(catalog.EXHAUSTED, "client_rate_limited") == 0
     assert (await minute(gateway, "w:{a.a1}:a1:one"))[0] == 1, "the reservation went back"
 
 
@@ -221,6 +224,24 @@ async def test_hold_and_reservation_are_one_round_trip_and_so_are_their_settleme
     await gateway.engine.settle()
 
     assert (redis.calls, redis.flushes) == (before[0] + 4, before[1] + 2)
+
+
+async def test_a_second_attempt_takes_no_second_hold(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**client(rpm=9))
+    await post(http, gateway.base_url, chat(), **AUTH)
+    await post(http, gateway.base_url, chat(steer(fault=FAIL, id="warm", times=1)), **AUTH)
+    await gateway.engine.settle()
+    before = gateway.engine.redis.calls
+
+    response, _ = await post(
+        http, gateway.base_url, chat(steer(fault=FAIL, id="once", times=1)), **AUTH
+    )
+    await gateway.engine.settle()
+
+    assert response.headers["x-fallback-attempts"] == "1"
+    assert gateway.engine.redis.calls == before + 6, "two attempts, one hold and its settlement"
 
 
 async def test_a_request_nobody_could_take_gives_everything_back(

@@ -1,0 +1,110 @@
+"""A link follows its source: to another server, and not to one that cannot be used."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from redis.asyncio.connection import AbstractConnection
+
+from cluster_gw.store.address import Login, Server
+from cluster_gw.store.lane import pack
+from cluster_gw.store.link import NO_MASTER, NOBODY_KNOWS, Link
+from cluster_gw.store.topology import Dialer
+from tests.fakes.redis_server import RedisServer, redis_binary
+
+
+class Pointer:
+    """A source that names whatever the test says."""
+
+    connect_s = 0.25
+    watch_s = 0.1
+
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self._dialer = Dialer(login=Login(), tls=None)
+
+    async def find(self) -> Server | None:
+        return self.server
+
+    def dial(self, server: Server) -> AbstractConnection:
+        return self._dialer.to(server)
+
+
+@pytest.fixture
+def other_server() -> Iterator[RedisServer]:
+    binary = redis_binary()
+    if binary is None:
+        pytest.skip("no redis-server on this machine")
+    with RedisServer(binary) as server:
+        yield server
+
+
+@pytest.fixture
+async def pointer() -> Pointer:
+    return Pointer()
+
+
+@pytest.fixture
+async def link(pointer: Pointer) -> AsyncIterator[Link]:
+    link = Link(pointer, deadline_s=0.3, max_pending=100, on_change=lambda: None)
+    link.start()
+    yield link
+    await link.close()
+
+
+def at(server: RedisServer) -> Server:
+    return Server(str(server.path), 0)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5.0):
+        while not holds():  # noqa: ASYNC110 - whatever a server does
+            await asyncio.sleep(0.005)
+
+
+async def answer(link: Link) -> bytes | None:
+    assert link.lane is not None
+    value: bytes | None = await link.lane.submit(pack(("GET", "name")))
+    return value
+
+
+async def test_another_master_is_followed_though_the_old_one_still_answers(
+    pointer: Pointer, link: Link, own_server: RedisServer, other_server: RedisServer
+) -> None:
+    own_server.command("SET", "name", "old")
+    other_server.command("SET", "name", "new")
+    pointer.server = at(own_server)
+    await until(lambda: link.is_up)
+    assert await answer(link) == b"old"
+
+    pointer.server = at(other_server)
+
+    await until(lambda: link.reconnects == 1 and link.is_up)
+    assert await answer(link) == b"new"
+
+
+async def test_nobody_who_knows_the_master_changes_nothing(
+    pointer: Pointer, link: Link, own_server: RedisServer
+) -> None:
+    pointer.server = at(own_server)
+    await until(lambda: link.is_up)
+
+    pointer.server = None
+    await asyncio.sleep(0.5)  # looked at twice meanwhile
+
+    assert link.is_up
+    assert link.reconnects == 0
+
+
+async def test_link_says_why_it_is_down(
+    pointer: Pointer, link: Link, own_server: RedisServer
+) -> None:
+    await until(lambda: link.fault == NOBODY_KNOWS)
+
+    own_server.command("REPLICAOF", "127.0.0.1", "1")
+    pointer.server = at(own_server)
+    await until(lambda: link.fault == NO_MASTER)
+
+    own_server.command("CONFIG", "SET", "requirepass", "x")
+    await until(lambda: "AuthenticationError" in link.fault)
+    assert not link.is_up
