@@ -5,6 +5,7 @@ end and through the gate. Whatever is no answer is closed at once, so that nobod
 that nobody reads.
 """
 
+import asyncio
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
+from cluster_gw.store.admission import Lease
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamCall, UpstreamClient
 from cluster_gw.upstream.response import UpstreamResponse
@@ -70,9 +72,13 @@ class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt:
-    """Makes one call. One object per attempt: it owns the watchdog that the relay goes on using.
+    """Makes one call under one lease.
 
     Attributes:
+        target: what is called.
+        lease: the capacity it was admitted with.
+        started_s: clock reading at the start.
+        dog: bounds its phases; the relay of a committed stream goes on using it.
         tally: what the stream has said so far.
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
@@ -81,20 +87,22 @@ class Attempt:
         self,
         exchange: Exchange,
         target: Target,
+        lease: Lease,
         plan: AttemptPlan,
         *,
         upstream: UpstreamClient,
         clock: Clock,
-        dog: Watchdog,
     ) -> None:
+        self.target = target
+        self.lease = lease
+        self.started_s = clock.monotonic_s()
+        self.dog = Watchdog(asyncio.get_running_loop())
         self.tally = Tally(exchange.request.choices)
         self.dispatched = False
         self._exchange = exchange
-        self._target = target
         self._plan = plan
         self._upstream = upstream
         self._clock = clock
-        self._dog = dog
         self._peek: Peek | None = None
         self._response: UpstreamResponse | None = None
 
@@ -103,7 +111,7 @@ class Attempt:
         self._bound()
         opened: Opened | None = None
         try:
-            with self._dog:
+            with self.dog:
                 opened = await self._call()
         finally:
             if self._response is not None and not isinstance(opened, OpenStream):
@@ -117,20 +125,20 @@ class Attempt:
     def _bound(self) -> None:
         """Set the caps that hold for the whole attempt."""
         now_s = self._clock.monotonic_s()
-        total_at_s = now_s + self._target.route.timeouts.total_s
+        total_at_s = now_s + self.target.route.timeouts.total_s
         if self._exchange.deadline_s <= total_at_s:
-            self._dog.cap(self._exchange.deadline_s, FaultKind.DEADLINE)
+            self.dog.cap(self._exchange.deadline_s, FaultKind.DEADLINE)
         else:
-            self._dog.cap(total_at_s, FaultKind.STALL)
+            self.dog.cap(total_at_s, FaultKind.STALL)
         hedge_at_s = self._plan.hedge_at_s
         if hedge_at_s is not None and hedge_at_s < min(self._exchange.deadline_s, total_at_s):
-            self._dog.cap(hedge_at_s, FaultKind.HEDGE)
+            self.dog.cap(hedge_at_s, FaultKind.HEDGE)
 
     async def _call(self) -> Opened:
-        target, request = self._target, self._exchange.request
+        target, request = self.target, self._exchange.request
         timeouts = target.route.timeouts
         # Connecting has a bound of its own; the wait for headers starts when the call is sent.
-        self._dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
+        self.dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
         call = UpstreamCall(
             url=target.url,
             headers=target.headers,
@@ -152,23 +160,23 @@ class Attempt:
         return await self._whole_answer(response)
 
     async def _error_answer(self, response: UpstreamResponse) -> Broken:
-        self._dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
+        self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
         body = await response.read_body(MAX_ERROR_BYTES)
-        fault = self._target.codec.decode_error(
+        fault = self.target.codec.decode_error(
             response.status,
             response.headers,
             b"" if isinstance(body, Fault) else body,
             self._clock.wall_ms(),
-            self._target.secret,
+            self.target.secret,
         )
         return Broken(fault=fault)
 
     async def _whole_answer(self, response: UpstreamResponse) -> Opened:
-        timeouts = self._target.route.timeouts
+        timeouts = self.target.route.timeouts
         parts: list[bytes] = []
         size = 0
         while True:
-            self._dog.limit(self._clock.monotonic_s() + timeouts.stall_s, FaultKind.STALL)
+            self.dog.limit(self._clock.monotonic_s() + timeouts.stall_s, FaultKind.STALL)
             chunk = await response.read_chunk()
             if isinstance(chunk, Fault):
                 return Broken(fault=chunk, tally=self.tally)
@@ -179,8 +187,8 @@ class Attempt:
                 fault = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
                 return Broken(fault=fault, tally=self.tally)
             parts.append(chunk)
-        completion = self._target.codec.decode_completion(
-            b"".join(parts), response.content_type, self._target.secret
+        completion = self.target.codec.decode_completion(
+            b"".join(parts), response.content_type, self.target.secret
         )
         if isinstance(completion, Fault):
             return Broken(fault=completion)
@@ -204,13 +212,13 @@ class Attempt:
         )
 
     async def _peek_stream(self, response: UpstreamResponse) -> Opened:
-        if not self._target.codec.is_stream(response.content_type):
+        if not self.target.codec.is_stream(response.content_type):
             return await self._not_a_stream(response)
-        decoder = self._target.codec.stream_decoder(self._target.secret)
+        decoder = self.target.codec.stream_decoder(self.target.secret)
         peek = self._peek = self._new_peek()
         signs_of_life = 0
         while True:
-            self._dog.limit(self._peek_bound_s(peek), FaultKind.PEEK)
+            self.dog.limit(self._peek_bound_s(peek), FaultKind.PEEK)
             chunk = await response.read_chunk()
             if isinstance(chunk, Fault):
                 return Broken(fault=chunk, tally=self.tally)
@@ -267,10 +275,10 @@ class Attempt:
         return Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate")
 
     async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
-        self._dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
+        self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
         body = await response.read_body(MAX_ERROR_BYTES)
-        fault = self._target.codec.decode_not_stream(
-            b"" if isinstance(body, Fault) else body, response.content_type, self._target.secret
+        fault = self.target.codec.decode_not_stream(
+            b"" if isinstance(body, Fault) else body, response.content_type, self.target.secret
         )
         return Broken(fault=fault)
 
@@ -288,7 +296,7 @@ class Attempt:
         return peek.next_deadline_ms() / MS_PER_S
 
     def _timed_out(self) -> Fault:
-        kind = self._dog.fired or FaultKind.STALL
+        kind = self.dog.fired or FaultKind.STALL
         if kind is FaultKind.PEEK and self._peek is not None:
             # The timer may fire a fraction of a millisecond before the machine's own rounding.
             verdict = self._peek.expire(max(self._now_ms(), self._peek.next_deadline_ms()))
@@ -297,8 +305,8 @@ class Attempt:
         response = self._response
         if response is not None and response.status != 200:  # noqa: PLR2004
             # The status is known; only its body was slow.
-            return self._target.codec.decode_error(
-                response.status, response.headers, b"", self._clock.wall_ms(), self._target.secret
+            return self.target.codec.decode_error(
+                response.status, response.headers, b"", self._clock.wall_ms(), self.target.secret
             )
         sent = Sent.UNKNOWN if self.dispatched else Sent.NOT_SENT
         if response is not None:
@@ -310,9 +318,9 @@ class Attempt:
         self._limit_headers()
 
     def _limit_headers(self) -> None:
-        timeouts = self._target.route.timeouts
+        timeouts = self.target.route.timeouts
         first_byte_s = max(timeouts.first_byte_s, timeouts.stall_s)
-        self._dog.limit(self._clock.monotonic_s() + first_byte_s, FaultKind.HEADERS_TIMEOUT)
+        self.dog.limit(self._clock.monotonic_s() + first_byte_s, FaultKind.HEADERS_TIMEOUT)
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

@@ -4,17 +4,16 @@ It serves every surface, buffered and streamed alike; a buffered answer is a str
 its end. The only step back of the walk (8 to 6) happens here.
 """
 
-import asyncio
 from typing import Final
 
 import msgspec
 
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.classify import FailureCode, Verdict, classify
 from cluster_gw.core.outcome.exhaustion import exhausted, stream_interrupted
 from cluster_gw.core.outcome.retry import AttemptPlanner, StopReason
-from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
+from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
@@ -27,12 +26,16 @@ from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.targets import Target, list_targets
+from cluster_gw.pipeline.trail import (
+    record_failure,
+    record_success,
+    skip_excluded,
+    skip_refused,
+)
 from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
-from cluster_gw.pipeline.watchdog import Watchdog
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamClient
-from cluster_gw.wire.redact import redact
 
 MAX_REDISPATCHES: Final = 3
 LATE: Final = Fault(
@@ -71,7 +74,6 @@ class Failover:
         self._backlog = Backlog(targets)
         self._turn = Turn(shell.waiting, exchange, targets)
         self._refused: list[Refused] = []
-        self._scores = {r.route.id: r.score or 0.0 for r in exchange.ranking.ranked}
         self._index = 0
         self._open_lease: Lease | None = None
         self._stream_code: str | None = None
@@ -87,14 +89,14 @@ class Failover:
             ClusterFault: Redis did not answer and nothing has been sent.
             CapacityFault: the client is at a limit of its own and nothing has been sent.
         """
-        self._note_exclusions()
+        self._exchange.skipped.extend(skip_excluded(self._exchange.ranking.excluded))
         try:
             stop = await self._try_all()
         finally:
             self._turn.leave()
         if stop is None:
             return self._stream_code
-        self._note_refusals()
+        self._exchange.skipped.extend(skip_refused(self._exchange, self._refused))
         raise UpstreamFault(
             exhausted(
                 self._exchange.records,
@@ -148,38 +150,39 @@ class Failover:
     async def _attempt(
         self, target: Target, lease: Lease, asked_at_s: float
     ) -> Verdict | DispatchLate | None:
-        exchange, shell = self._exchange, self._shell
-        dog = Watchdog(asyncio.get_running_loop())
         attempt = Attempt(
-            exchange,
+            self._exchange,
             target,
+            lease,
             self._plan(asked_at_s),
-            upstream=shell.upstream,
+            upstream=self._shell.upstream,
             clock=self._clock,
-            dog=dog,
         )
-        started_s = self._clock.monotonic_s()
         self._open_lease = lease
         try:
-            opened = await attempt.open()
-            exchange.spent.upstream_s += self._clock.monotonic_s() - started_s
-            match opened:
-                case DispatchLate():
-                    shell.accounts.release(lease)
-                    self._settled(target)
-                    return opened
-                case Broken():
-                    return self._fail(target, lease, opened, started_s)
-                case Completion():
-                    await self._answer(target, lease, opened, started_s)
-                case OpenStream():
-                    await self._relay(target, lease, opened, attempt, dog, started_s)
+            return await self._follow(attempt)
         except BaseException:
             # Cancelled (client gone, shutdown) or a bug: either way the lease is settled once.
             if self._open_lease is not None:
-                shell.accounts.abandoned(exchange, lease, attempt)
+                self._shell.accounts.abandoned(self._exchange, lease, attempt)
                 self._settled(target)
             raise
+
+    async def _follow(self, attempt: Attempt) -> Verdict | DispatchLate | None:
+        """Make the call and act on what came back; None when it was the answer."""
+        opened = await attempt.open()
+        self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
+        match opened:
+            case DispatchLate():
+                self._shell.accounts.release(attempt.lease)
+                self._settled(attempt.target)
+                return opened
+            case Broken():
+                return self._fail(attempt.target, attempt.lease, opened, attempt.started_s)
+            case Completion():
+                await self._answer(attempt, opened)
+            case OpenStream():
+                await self._relay(attempt, opened)
         return None
 
     def _plan(self, asked_at_s: float) -> AttemptPlan:
@@ -191,73 +194,73 @@ class Failover:
             hedge_at_s=None if hedge_ms is None else asked_at_s + hedge_ms / MS_PER_S,
         )
 
-    async def _answer(
-        self, target: Target, lease: Lease, completion: Completion, started_s: float
-    ) -> None:
-        exchange = self._exchange
-        self._shell.accounts.completed(exchange, lease, completion)
-        self._settled(target)
-        exchange.served_by = target
-        exchange.spent.first_byte_s = self._clock.monotonic_s() - exchange.started_s
-        record = self._record(target, AttemptOutcome.SUCCESS, started_s, completion=completion)
-        headers = answer_headers(exchange, target, self._clock.monotonic_s(), is_stream=False)
+    async def _answer(self, attempt: Attempt, completion: Completion) -> None:
+        exchange, accounts = self._exchange, self._shell.accounts
+        accounts.completed(exchange, attempt.lease, completion)
+        self._settled(attempt.target)
+        record = self._served_by(attempt, completion.usage)
+        exchange.records.append(record)
+        headers = answer_headers(
+            exchange, attempt.target, self._clock.monotonic_s(), is_stream=False
+        )
         extensions = detail_extensions(exchange, record, self._clock.wall_ms())
         body = exchange.surface.encode_completion(completion, extensions)
-        await self._shell.accounts.finish(exchange)
+        await accounts.finish(exchange)
         await self._reply.whole(200, headers, body)
 
-    async def _relay(
-        self,
-        target: Target,
-        lease: Lease,
-        stream: OpenStream,
-        attempt: Attempt,
-        dog: Watchdog,
-        started_s: float,
-    ) -> None:
-        exchange, accounts = self._exchange, self._shell.accounts
-        exchange.served_by = target
-        exchange.spent.first_byte_s = self._clock.monotonic_s() - exchange.started_s
-        record = self._record(target, AttemptOutcome.SUCCESS, started_s, append=False)
-        headers = answer_headers(exchange, target, self._clock.monotonic_s(), is_stream=True)
-        relay = Relay(
-            exchange,
-            target,
-            stream,
-            attempt.tally,
-            dog=dog,
-            clock=self._clock,
-            extensions=detail_extensions(exchange, record, self._clock.wall_ms()),
+    async def _relay(self, attempt: Attempt, stream: OpenStream) -> None:
+        exchange = self._exchange
+        record = self._served_by(attempt, None)
+        headers = answer_headers(
+            exchange, attempt.target, self._clock.monotonic_s(), is_stream=True
         )
+        extensions = detail_extensions(exchange, record, self._clock.wall_ms())
+        relay = Relay(exchange, attempt, stream, clock=self._clock, extensions=extensions)
         try:
             fault = await relay.run(self._reply, headers)
         except BaseException:
             relay.abort()
             raise
         if fault is None:
-            accounts.streamed(exchange, lease, attempt.tally)
-            self._settled(target)
-            exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
-            relay.close()
-            await accounts.finish(exchange)
-            taken = await relay.finish(self._reply, exchange.surface.encode_done())
-            exchange.client_gone = exchange.client_gone or not taken
-            return
-        relay.abort()
+            await self._end_well(attempt, relay, record)
+        else:
+            relay.abort()
+            await self._end_broken(attempt, relay, fault)
+
+    async def _end_well(self, attempt: Attempt, relay: Relay, record: AttemptRecord) -> None:
+        exchange, accounts = self._exchange, self._shell.accounts
+        accounts.streamed(exchange, attempt.lease, attempt.tally)
+        self._settled(attempt.target)
+        exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
+        relay.close()
+        await self._finish(relay, exchange.surface.encode_done())
+
+    async def _end_broken(self, attempt: Attempt, relay: Relay, fault: Fault) -> None:
+        exchange = self._exchange
         if fault.kind is FaultKind.CLIENT_GONE:
-            accounts.abandoned(exchange, lease, attempt)
-            self._settled(target)
+            self._shell.accounts.abandoned(exchange, attempt.lease, attempt)
+            self._settled(attempt.target)
             exchange.client_gone = True
             self._reply.is_done = True
             return
         broken = Broken(fault=fault, tally=attempt.tally)
-        self._fail(target, lease, broken, started_s, committed=True)
-        error = stream_interrupted(self._exchange.records, combo=exchange.ranking.combo)
+        self._fail(attempt.target, attempt.lease, broken, attempt.started_s, committed=True)
+        error = stream_interrupted(exchange.records, combo=exchange.ranking.combo)
         self._stream_code = error.code
-        event = exchange.surface.encode_stream_error(error, exchange.id)
-        await accounts.finish(exchange)
-        taken = await relay.finish(self._reply, event)
-        exchange.client_gone = exchange.client_gone or not taken
+        await self._finish(relay, exchange.surface.encode_stream_error(error, exchange.id))
+
+    async def _finish(self, relay: Relay, last: bytes) -> None:
+        """Send the last bytes of a stream to a client that may have stopped reading."""
+        await self._shell.accounts.finish(self._exchange)
+        if not await relay.finish(self._reply, last):
+            self._exchange.client_gone = True
+
+    def _served_by(self, attempt: Attempt, usage: Usage | None) -> AttemptRecord:
+        """Note that this attempt gives the answer, from now on."""
+        exchange, now_s = self._exchange, self._clock.monotonic_s()
+        exchange.served_by = attempt.target
+        exchange.spent.first_byte_s = now_s - exchange.started_s
+        return record_success(exchange, attempt.target, attempt.started_s, now_s, usage)
 
     def _fail(
         self,
@@ -274,9 +277,9 @@ class Failover:
             charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict)
             self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
-        rejected = broken.fault.kind in {FaultKind.GATE, FaultKind.PEEK}
-        outcome = AttemptOutcome.REJECTED if rejected else AttemptOutcome.ERROR
-        record = self._record(target, outcome, started_s, broken=broken, verdict=verdict)
+        now_s = self._clock.monotonic_s()
+        record = record_failure(self._exchange, target, started_s, now_s, broken, verdict)
+        self._exchange.records.append(record)
         self._shell.recorder.attempt_failed(self._exchange, target, record)
         if not committed:
             self._index += 1
@@ -292,45 +295,6 @@ class Failover:
         self._open_lease = None
         self._shell.waiting.ring(target)
 
-    def _record(
-        self,
-        target: Target,
-        outcome: AttemptOutcome,
-        started_s: float,
-        *,
-        completion: Completion | None = None,
-        broken: Broken | None = None,
-        verdict: Verdict | None = None,
-        append: bool = True,
-    ) -> AttemptRecord:
-        exchange = self._exchange
-        fault = broken.fault if broken else None
-        if completion is None and broken is not None:
-            completion = broken.completion
-        record = AttemptRecord(
-            ordinal=len(exchange.records) + 1,
-            route=target.route.id,
-            provider=target.route.provider,
-            model=target.route.model,
-            key_ordinal=exchange.key_ordinal(target),
-            outcome=outcome,
-            code=verdict.code if verdict else None,
-            failure_class=verdict.failure_class if verdict else None,
-            reason=verdict.reason if verdict else None,
-            status=fault.status if fault else None,
-            started_ms=self._ms(started_s) - self._ms(exchange.started_s),
-            duration_ms=self._ms(self._clock.monotonic_s()) - self._ms(started_s),
-            score=self._scores.get(target.route.id, 0.0),
-            message=redact(fault.message, *exchange.runtime.secrets) if fault else "",
-            retryable=verdict.retryable if verdict else False,
-            retry_after_ms=fault.retry_after_ms if fault else None,
-            usage=completion.usage if completion else None,
-            sent=verdict.sent if verdict else Sent.SENT,
-        )
-        if append:
-            exchange.records.append(record)
-        return record
-
     async def _wait_for_capacity(self) -> bool:
         """Wait until a refused target may be free; whether there is one to try again."""
         may_try = bool(self._refused) and await self._turn.wait(self._refused)
@@ -338,32 +302,6 @@ class Failover:
             self._backlog.put_back(target for target, _ in self._refused)
             self._refused.clear()
         return may_try
-
-    def _note_exclusions(self) -> None:
-        self._exchange.skipped.extend(
-            Skipped(
-                route=exclusion.route.id,
-                provider=exclusion.route.provider,
-                model=exclusion.route.model,
-                code=SkipCode(exclusion.code.value),
-                detail=exclusion.detail,
-            )
-            for exclusion in self._exchange.ranking.excluded
-        )
-
-    def _note_refusals(self) -> None:
-        self._exchange.skipped.extend(
-            Skipped(
-                route=target.route.id,
-                provider=target.route.provider,
-                model=target.route.model,
-                code=SkipCode(refusal.gate.value),
-                key_ordinal=self._exchange.key_ordinal(target),
-                detail=f"{refusal.gate.value} of the {refusal.scope} is used up",
-                retry_after_ms=refusal.retry_after_ms,
-            )
-            for target, refusal in self._refused
-        )
 
     def _ms(self, at_s: float) -> int:
         return round(at_s * MS_PER_S)

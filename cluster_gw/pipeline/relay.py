@@ -10,13 +10,11 @@ from typing import Any, Final
 
 from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
-from cluster_gw.core.outcome.tally import Tally
-from cluster_gw.pipeline.attempt import OpenStream
+from cluster_gw.pipeline.attempt import Attempt, OpenStream
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.reply import Headers, Reply
-from cluster_gw.pipeline.targets import Target
-from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
+from cluster_gw.pipeline.watchdog import NEVER_S
 
 KEEPALIVE_S: Final = 15.0
 LAST_WORDS_S: Final = 5.0
@@ -73,31 +71,28 @@ class Relay:
 
     Args:
         exchange: the request.
-        target: where the stream comes from.
+        attempt: where the stream comes from; its tally already includes the held events, and its
+            watchdog goes on bounding.
         stream: the committed stream.
-        tally: counts that already include the held events.
-        dog: the attempt's watchdog.
         extensions: members of our own for the frame that ends the answer, or None.
     """
 
     def __init__(
         self,
         exchange: Exchange,
-        target: Target,
+        attempt: Attempt,
         stream: OpenStream,
-        tally: Tally,
         *,
-        dog: Watchdog,
         clock: Clock,
         extensions: Mapping[str, Any] | None = None,
     ) -> None:
         self._surface = exchange.surface
         self._include_usage = exchange.request.include_usage
         self._deadline_s = exchange.deadline_s
-        self._timeouts = target.route.timeouts
+        self._timeouts = attempt.target.route.timeouts
         self._stream = stream
-        self._tally = tally
-        self._dog = dog
+        self._tally = attempt.tally
+        self._dog = attempt.dog
         self._clock = clock
         self._extensions = extensions
 

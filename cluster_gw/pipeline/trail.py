@@ -1,0 +1,105 @@
+"""What is written down of a request: each attempt, and each target that was not tried."""
+
+from collections.abc import Iterable
+
+from cluster_gw.canonical.events import Usage
+from cluster_gw.canonical.failure import FaultKind
+from cluster_gw.core.outcome.classify import Verdict
+from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
+from cluster_gw.core.routing.ranking import Exclusion
+from cluster_gw.pipeline.attempt import Broken
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.waiting import Refused
+from cluster_gw.units import MS_PER_S
+from cluster_gw.wire.redact import redact
+
+
+def record_success(
+    exchange: Exchange, target: Target, started_s: float, now_s: float, usage: Usage | None
+) -> AttemptRecord:
+    """Tell of an attempt that gave the answer: to its end, or to commit for a stream."""
+    return AttemptRecord(
+        ordinal=len(exchange.records) + 1,
+        route=target.route.id,
+        provider=target.route.provider,
+        model=target.route.model,
+        key_ordinal=exchange.key_ordinal(target),
+        outcome=AttemptOutcome.SUCCESS,
+        started_ms=_ms(started_s - exchange.started_s),
+        duration_ms=_ms(now_s - started_s),
+        score=_score(exchange, target),
+        usage=usage,
+    )
+
+
+def record_failure(
+    exchange: Exchange,
+    target: Target,
+    started_s: float,
+    now_s: float,
+    broken: Broken,
+    verdict: Verdict,
+) -> AttemptRecord:
+    """Tell of an attempt that gave none; what the upstream wrote loses every secret we know."""
+    fault = broken.fault
+    is_rejected = fault.kind in {FaultKind.GATE, FaultKind.PEEK}
+    return AttemptRecord(
+        ordinal=len(exchange.records) + 1,
+        route=target.route.id,
+        provider=target.route.provider,
+        model=target.route.model,
+        key_ordinal=exchange.key_ordinal(target),
+        outcome=AttemptOutcome.REJECTED if is_rejected else AttemptOutcome.ERROR,
+        code=verdict.code,
+        failure_class=verdict.failure_class,
+        reason=verdict.reason,
+        status=fault.status,
+        started_ms=_ms(started_s - exchange.started_s),
+        duration_ms=_ms(now_s - started_s),
+        score=_score(exchange, target),
+        message=redact(fault.message, *exchange.runtime.secrets),
+        retryable=verdict.retryable,
+        retry_after_ms=fault.retry_after_ms,
+        usage=broken.completion.usage if broken.completion else None,
+        sent=verdict.sent,
+    )
+
+
+def skip_excluded(exclusions: Iterable[Exclusion]) -> list[Skipped]:
+    """Tell of routes that could not serve this request."""
+    return [
+        Skipped(
+            route=exclusion.route.id,
+            provider=exclusion.route.provider,
+            model=exclusion.route.model,
+            code=SkipCode(exclusion.code.value),
+            detail=exclusion.detail,
+        )
+        for exclusion in exclusions
+    ]
+
+
+def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped]:
+    """Tell of targets that were at a limit."""
+    return [
+        Skipped(
+            route=target.route.id,
+            provider=target.route.provider,
+            model=target.route.model,
+            code=SkipCode(refusal.gate.value),
+            key_ordinal=exchange.key_ordinal(target),
+            detail=f"{refusal.gate.value} of the {refusal.scope} is used up",
+            retry_after_ms=refusal.retry_after_ms,
+        )
+        for target, refusal in refused
+    ]
+
+
+def _score(exchange: Exchange, target: Target) -> float:
+    ranked = exchange.ranking.ranked
+    return next((r.score or 0.0 for r in ranked if r.route is target.route), 0.0)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * MS_PER_S)
