@@ -61,7 +61,7 @@ docs: $(STAMP) ## write docs/configuration.md anew and check the documents again
 	@$(PY) -m cluster_gw.settings.page
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 
-manifest: $(STAMP) ## write lua/manifest.json anew after a script was changed
+manifest: $(STAMP) ## write lua/manifest.json and docs/redis-acl.md anew after a script changed
 	@$(PY) -m cluster_gw.store.manifest
 
 lock: ## resolve requirements/*.lock anew (needs uv)
@@ -100,9 +100,9 @@ $(STAMP): requirements/dev.lock pyproject.toml
 $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
-tools: ## look for redis-server, node, npm and curl; as root on Debian, install what is missing
+tools: ## look for redis-server, node, npm, curl and openssl; as root on Debian, install what is missing
 	@set -e; missing=; \
-	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl; do \
+	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster_gw.store.cluster import Cluster
 from tests.cluster.failover_load import ACCOUNTS, FREE, FailoverLoad, window
 from tests.fakes.redis_cluster import RedisCluster
 from tests.fakes.redis_server import redis_binary
@@ -43,6 +44,9 @@ async def test_killed_master_is_followed_and_nothing_is_counted_twice(
         await load.served_anew(OUT_S)
         await load.up_again(2.0)
         await asyncio.sleep(0.5)
+        route = load.client._route
+        assert isinstance(route, Cluster)
+        assert first.port not in {server.port for server in route._links}
     assert first not in cluster.masters()
     load.check()
 

@@ -37,6 +37,7 @@ async def client(masters: TwoMasters) -> AsyncIterator[RedisClient]:
     client = RedisClient(masters.url, prefix="gw1", deadline_s=DEADLINE_S)
     await client.start(5.0)
     yield client
+    masters.low.thaw()
     masters.high.thaw()
     await client.close()
 
@@ -75,6 +76,74 @@ async def test_moved_slot_is_followed_and_remembered(
     before = source.info("errorstats")["errorstat_MOVED"]
     assert await client.call("GET", HIGH) == b"x"
     assert source.info("errorstats")["errorstat_MOVED"] == before
+
+
+async def test_cancelled_call_may_be_redirected_and_hurts_nobody(
+    client: RedisClient, masters: TwoMasters
+) -> None:
+    source, target = masters.begin_move(HIGH)
+    masters.give(source.call("CLUSTER", "KEYSLOT", HIGH), target)
+    target.freeze()
+    calls = [asyncio.create_task(client.call("GET", HIGH)) for _ in range(4)]
+    await asyncio.sleep(0.01)
+    for call in calls[::2]:
+        call.cancel()
+    target.thaw()
+
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [reply for reply in replies if not isinstance(reply, asyncio.CancelledError)] == [
+        None,
+        None,
+    ]
+    assert client.reconnects == 0
+
+
+async def test_call_that_left_before_it_was_redirected_is_dropped(
+    client: RedisClient, masters: TwoMasters
+) -> None:
+    source, target = masters.begin_move(HIGH)
+    masters.give(source.call("CLUSTER", "KEYSLOT", HIGH), target)
+    call = asyncio.create_task(client.call("INCR", HIGH))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.sleep(0.05)
+
+    assert target.call("EXISTS", HIGH) == 0
+    assert client.reconnects == 0
+
+
+async def test_redirected_call_ends_though_the_node_that_keeps_its_deadline_is_lost(
+    client: RedisClient, masters: TwoMasters
+) -> None:
+    source, target = masters.begin_move(HIGH)
+    masters.give(source.call("CLUSTER", "KEYSLOT", HIGH), target)
+    target.freeze()
+    call = asyncio.create_task(client.call("GET", HIGH))
+    await asyncio.sleep(0.05)
+
+    source.call("CLIENT", "KILL", "TYPE", "normal")
+
+    with pytest.raises(StoreLostError):
+        await asyncio.wait_for(call, DEADLINE_S)
+    target.thaw()
+
+
+async def test_two_nodes_that_point_at_each_other_end_in_a_lost_call(
+    client: RedisClient, masters: TwoMasters
+) -> None:
+    slot = str(masters.low.call("CLUSTER", "KEYSLOT", HIGH))
+    names = {node: node.call("CLUSTER", "MYID") for node in (masters.low, masters.high)}
+    masters.begin_move(HIGH)
+    masters.low.call("CLUSTER", "SETSLOT", slot, "NODE", names[masters.high])
+    masters.high.call("CLUSTER", "SETSLOT", slot, "NODE", names[masters.low])
+
+    started_s = time.monotonic()
+    with pytest.raises(StoreLostError):
+        await client.call("GET", HIGH)
+
+    assert time.monotonic() - started_s < DEADLINE_S
 
 
 async def test_a_slot_on_its_way_is_asked_for_where_its_keys_are(
