@@ -22,7 +22,7 @@ RPM = 60
 TPM = 6000
 LOAD_S = 20.0
 WHOLE_S = 64.0
-KILL_AT_S = 0.8
+IN_FLIGHT_AT_KILL = 30
 OUTPUT_TOKENS = 30
 LATENCY_MS = 1000
 TIMEOUT_MS = 600
@@ -85,22 +85,24 @@ async def load(group: GatewayGroup, combo: str, **headers: str) -> Outcomes:
     )
 
 
-async def load_and_kill(group: GatewayGroup, combo: str) -> Outcomes:
+async def load_and_kill(group: GatewayGroup, provider: SimulatedProvider, combo: str) -> Outcomes:
     """The same load, with a worker killed while the first requests are under way."""
     running = asyncio.create_task(load(group, combo))
-    await asyncio.sleep(KILL_AT_S)
+    while (await asyncio.to_thread(provider.stats))["totals"]["in_flight"] < IN_FLIGHT_AT_KILL:
+        assert not running.done()
+        await asyncio.sleep(0.02)
     os.kill(group.worker_pids()[0], signal.SIGKILL)
     return await running
 
 
 async def run_all(
-    group: GatewayGroup, other: GatewayGroup
+    group: GatewayGroup, other: GatewayGroup, bereft: SimulatedProvider
 ) -> tuple[Outcomes, Outcomes, Outcomes, Outcomes]:
     return await asyncio.gather(
         load(group, "rpm"),
         load(group, "tpm"),
         load(group, "timeouts", X_Gw_Timeout=f"{TIMEOUT_MS}ms"),
-        load_and_kill(other, "killed"),
+        load_and_kill(other, bereft, "killed"),
     )
 
 
@@ -117,7 +119,7 @@ def run() -> Iterator[Run]:
             GatewayGroup(config, workers=3) as group,
             GatewayGroup(pool(bereft, killed={"rpm": RPM}), workers=3) as other,
         ):
-            rpm, tpm, timeouts, killed = asyncio.run(run_all(group, other))
+            rpm, tpm, timeouts, killed = asyncio.run(run_all(group, other, bereft))
             keys = {
                 **provider.stats()["keys"],
                 **counting_tokens.stats()["keys"],

@@ -134,6 +134,14 @@ class GatewayGroup(Running):
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.admin_url = f"http://127.0.0.1:{self.admin_port}"
         self.wait_for(f"{self.admin_url}/readyz")
+        self.wait_for_all_workers()
+
+    def wait_for_all_workers(self) -> None:
+        """Wait until every worker serves; the port answers as soon as one does."""
+        until = time.monotonic() + READY_S
+        while get_json(f"{self.admin_url}/readyz")["status"] != "ready":
+            assert time.monotonic() < until, self.log()
+            time.sleep(0.05)
 
     def worker_pids(self) -> list[int]:
         """Worker processes alive now."""
