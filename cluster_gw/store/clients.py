@@ -161,11 +161,19 @@ class Holds:
         self._hold: Script = scripts["client/hold"]
         self._settle: Script = scripts["client/settle"]
         self._keys = keys
+        self._key_names: dict[ClientId, tuple[str, str, str, str]] = {}
         self._settlements = settlements
         self._worker_id = encode_part(worker_id)
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._refused: dict[ClientId, Remembered] = {}
+
+    def _keys_of(self, client: ClientId) -> tuple[str, str, str, str]:
+        """The key names of a client; clients are few, and a name costs more than a look-up."""
+        names = self._key_names.get(client)
+        if names is None:
+            names = self._key_names[client] = self._keys.client(client)
+        return names
 
     def barring(self, claim: Claim) -> ClientRefusal | None:
         """Give the refusal that still stands against a claim, so that Redis is not asked in vain.
@@ -205,7 +213,7 @@ class Holds:
             *bounds_of(claim.allowance),
             self._server_now_ms(),
         )
-        future = self._client.submit_script(self._hold, self._keys.client(claim.client), args)
+        future = self._client.submit_script(self._hold, self._keys_of(claim.client), args)
         return Asked(self, claim, args, future)
 
     async def run(self, claim: Claim, args: tuple[str | int, ...]) -> list[Reply]:
@@ -217,7 +225,7 @@ class Holds:
             StoreLostError: whether it was taken is unknown.
         """
         self._client.load(self._settle)
-        return await self._client.run(self._hold, self._keys.client(claim.client), args)
+        return await self._client.run(self._hold, self._keys_of(claim.client), args)
 
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:
         """Turn a reply into a value; a refusal is remembered.
@@ -267,7 +275,7 @@ class Holds:
         )
         self._settlements.add_call(
             self._settle,
-            self._keys.client(claim.client),
+            self._keys_of(claim.client),
             lambda _day_ms: args,
             lazy=claim.allowance.concurrency is None,
         )
