@@ -41,7 +41,10 @@ def make_certificate(folder: Path, name: str, alternative: str) -> None:
 
 # asyncio of Python 3.11 leaves the socket of a TLS connect to the collector when the connect is
 # cancelled in the turn in which the socket was made; a client that is closed meanwhile does that.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:Exception ignored in. <{what}")
+    for what in ("function _SelectorTransport.__del__", "socket.socket fd")
+]
 
 
 @pytest.fixture(autouse=True)
