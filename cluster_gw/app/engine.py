@@ -13,7 +13,7 @@ from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.waiting import WaitingRoom
-from cluster_gw.server.ids import new_id
+from cluster_gw.server.ids import Entropy, new_id
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.serving import Current
 from cluster_gw.store.admission import Admissions
@@ -61,6 +61,7 @@ class Engine:
         registry: Registry,
     ) -> None:
         clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
+        noise = Entropy(entropy.token_bytes)
         self._scripts, self._keys = load_scripts(), Keys(prefix)
         self.redis = RedisClient(redis_url, prefix=prefix)
         self._admissions = Admissions(
@@ -105,7 +106,7 @@ class Engine:
             registry=registry,
             log=log,
             clock=clock,
-            mint_id=lambda: new_id(wall_ms(), entropy.token_bytes),
+            mint_id=lambda: new_id(wall_ms(), noise),
         )
         registry.on_read(self._read)
 

@@ -42,6 +42,8 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         usage_only: the frame carries usage and nothing else (dropped if the client did not ask).
         fault: an error object inside the stream, or a frame that is not valid in its dialect.
         done: the protocol's own end marker (`[DONE]`).
+        is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
+            whoever looks at the rest may then pass it over.
     """
 
     raw: bytes = b""
@@ -54,6 +56,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     usage_only: bool = False
     fault: Fault | None = None
     done: bool = False
+    is_plain: bool = False
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,32 +50,26 @@ class Admitter:
             ClusterFault: Redis did not answer within the grace or the client's deadline.
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
-        started_s = self._clock.monotonic_s()
+        clock_s = self._clock.monotonic_s
+        started_s = asked_at_s = clock_s()
+        give_up_s = min(exchange.deadline_s, started_s + REDIS_GRACE_S)
         try:
-            answer = await self._reserve(exchange, target, started_s)
+            while True:
+                exchange.asks += 1
+                try:
+                    answer = await self._ask(exchange, target, asked_at_s)
+                    break
+                except StoreLostError:
+                    if clock_s() + REDIS_RETRY_S >= give_up_s:
+                        raise redis_lost() from None
+                await asyncio.sleep(REDIS_RETRY_S)
+                asked_at_s = clock_s()
         finally:
-            exchange.spent.redis_s += self._clock.monotonic_s() - started_s
+            exchange.spent.redis_s += clock_s() - started_s
         if isinstance(answer, Refusal):
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
-        return answer
-
-    async def _reserve(
-        self, exchange: Exchange, target: Target, started_s: float
-    ) -> Admitted | Refusal:
-        give_up_s = min(exchange.deadline_s, started_s + REDIS_GRACE_S)
-        while True:
-            asked_at_s = self._clock.monotonic_s()
-            exchange.asks += 1
-            try:
-                answer = await self._ask(exchange, target, asked_at_s)
-            except StoreLostError:
-                if self._clock.monotonic_s() + REDIS_RETRY_S >= give_up_s:
-                    raise redis_lost() from None
-            else:
-                if isinstance(answer, Refusal):
-                    return answer
-                return Admitted(lease=answer, asked_at_s=asked_at_s)
-            await asyncio.sleep(REDIS_RETRY_S)
+            return answer
+        return Admitted(lease=answer, asked_at_s=asked_at_s)
 
     async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
         """Ask for client and target in one write: the hold is sent before the reservation is."""

@@ -124,8 +124,7 @@ class Attempt:
 
     def _bound(self) -> None:
         """Set the caps that hold for the whole attempt."""
-        now_s = self._clock.monotonic_s()
-        total_at_s = now_s + self.target.route.timeouts.total_s
+        total_at_s = self.started_s + self.target.route.timeouts.total_s
         if self._exchange.deadline_s <= total_at_s:
             self.dog.cap(self._exchange.deadline_s, FaultKind.DEADLINE)
         else:
@@ -172,31 +171,35 @@ class Attempt:
         return Broken(fault=fault)
 
     async def _whole_answer(self, response: UpstreamResponse) -> Opened:
-        timeouts = self.target.route.timeouts
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            self.dog.limit(self._clock.monotonic_s() + timeouts.stall_s, FaultKind.STALL)
-            chunk = await response.read_chunk()
-            if isinstance(chunk, Fault):
-                return Broken(fault=chunk, tally=self.tally)
-            if not chunk:
-                break
-            size += len(chunk)
-            if size > MAX_ANSWER_BYTES:
-                fault = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
-                return Broken(fault=fault, tally=self.tally)
-            parts.append(chunk)
+        body = await self._whole_body(response)
+        if isinstance(body, Fault):
+            return Broken(fault=body, tally=self.tally)
         completion = self.target.codec.decode_completion(
-            b"".join(parts), response.content_type, self.target.secret
+            body, response.content_type, self.target.secret
         )
         if isinstance(completion, Fault):
             return Broken(fault=completion)
         return self._gated(completion)
 
+    async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
+        stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            self.dog.limit(clock_s() + stall_s, FaultKind.STALL)
+            chunk = await response.read_chunk()
+            if isinstance(chunk, Fault):
+                return chunk
+            if not chunk:
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                return Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
+            parts.append(chunk)
+
     def _gated(self, completion: Completion) -> Completion | Broken:
         gate = self._exchange.context.resolved.gate
-        if not gate.applies(stream=False):
+        if gate.is_open or not gate.applies(stream=False):
             return completion
         rejection = judge(
             gate,

@@ -4,7 +4,7 @@ It serves every surface, buffered and streamed alike; a buffered answer is a str
 its end. The only step back of the walk (8 to 6) happens here.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -89,7 +89,8 @@ class Failover:
             ClusterFault: Redis did not answer and nothing has been sent.
             CapacityFault: the client is at a limit of its own and nothing has been sent.
         """
-        self._exchange.skipped.extend(skip_excluded(self._exchange.ranking.excluded))
+        if self._exchange.ranking.excluded:
+            self._exchange.skipped.extend(skip_excluded(self._exchange.ranking.excluded))
         try:
             stop = await self._try_all()
         finally:
@@ -109,9 +110,10 @@ class Failover:
 
     async def _try_all(self) -> StopReason | None:
         """Try targets until one answers (None) or no other may be tried (why)."""
-        self._refused.extend(await self._turn.queue())
-        if self._refused:
-            return self._stop_reason() or StopReason.NO_CANDIDATE
+        if self._shell.waiting.lines:
+            self._refused.extend(await self._turn.queue())
+            if self._refused:
+                return self._stop_reason() or StopReason.NO_CANDIDATE
         while True:
             stop = self._stop_reason()
             if stop is not None:
@@ -150,6 +152,7 @@ class Failover:
     async def _attempt(
         self, target: Target, lease: Lease, asked_at_s: float
     ) -> Verdict | DispatchLate | None:
+        """Make the call and act on what came back; None when it was the answer."""
         attempt = Attempt(
             self._exchange,
             target,
@@ -160,29 +163,24 @@ class Failover:
         )
         self._open_lease = lease
         try:
-            return await self._follow(attempt)
+            opened = await attempt.open()
+            self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
+            if isinstance(opened, Completion):
+                await self._answer(attempt, opened)
+            elif isinstance(opened, OpenStream):
+                await self._relay(attempt, opened)
+            elif isinstance(opened, Broken):
+                return self._fail(target, lease, opened, attempt.started_s)
+            else:
+                self._shell.accounts.release(lease)
+                self._settled(target)
+                return opened
         except BaseException:
             # Cancelled (client gone, shutdown) or a bug: either way the lease is settled once.
             if self._open_lease is not None:
                 self._shell.accounts.abandoned(self._exchange, lease, attempt)
                 self._settled(target)
             raise
-
-    async def _follow(self, attempt: Attempt) -> Verdict | DispatchLate | None:
-        """Make the call and act on what came back; None when it was the answer."""
-        opened = await attempt.open()
-        self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
-        match opened:
-            case DispatchLate():
-                self._shell.accounts.release(attempt.lease)
-                self._settled(attempt.target)
-                return opened
-            case Broken():
-                return self._fail(attempt.target, attempt.lease, opened, attempt.started_s)
-            case Completion():
-                await self._answer(attempt, opened)
-            case OpenStream():
-                await self._relay(attempt, opened)
         return None
 
     def _plan(self, asked_at_s: float) -> AttemptPlan:
@@ -203,7 +201,7 @@ class Failover:
         headers = answer_headers(
             exchange, attempt.target, self._clock.monotonic_s(), is_stream=False
         )
-        extensions = detail_extensions(exchange, record, self._clock.wall_ms())
+        extensions = self._extensions(record)
         body = exchange.surface.encode_completion(completion, extensions)
         await accounts.finish(exchange)
         await self._reply.whole(200, headers, body)
@@ -214,7 +212,7 @@ class Failover:
         headers = answer_headers(
             exchange, attempt.target, self._clock.monotonic_s(), is_stream=True
         )
-        extensions = detail_extensions(exchange, record, self._clock.wall_ms())
+        extensions = self._extensions(record)
         relay = Relay(exchange, attempt, stream, clock=self._clock, extensions=extensions)
         try:
             fault = await relay.run(self._reply, headers)
@@ -226,6 +224,12 @@ class Failover:
         else:
             relay.abort()
             await self._end_broken(attempt, relay, fault)
+
+    def _extensions(self, record: AttemptRecord) -> dict[str, Any] | None:
+        """Members of our own for the answer; None when the client did not ask for them."""
+        if not self._exchange.hints.detail:
+            return None
+        return detail_extensions(self._exchange, record, self._clock.wall_ms())
 
     async def _end_well(self, attempt: Attempt, relay: Relay, record: AttemptRecord) -> None:
         exchange, accounts = self._exchange, self._shell.accounts

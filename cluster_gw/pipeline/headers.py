@@ -6,7 +6,6 @@ from cluster_gw.core.outcome.trace import (
     AttemptRecord,
     attempts_json,
     detail_header,
-    routed_via,
     skipped_json,
     trail_header,
 )
@@ -34,16 +33,18 @@ def answer_headers(
     exchange: Exchange, target: Target, now_s: float, *, is_stream: bool
 ) -> list[tuple[bytes, bytes]]:
     """Headers of a good answer; the same buffered and streamed."""
-    headers = identity_headers(exchange.hints.label, exchange.id)
-    via = routed_via(target.route.provider, target.route.model)
-    headers += [
-        (b"x-routed-via", via.encode()),
+    headers = [
+        (b"x-request-id", exchange.hints.label.encode()),
+        (b"x-gw-request-id", exchange.id.encode()),
+        (b"x-routed-via", target.via),
         (b"x-gw-strategy", exchange.ranking.strategy.encode()),
         CACHE_OFF,
         (b"server-timing", _server_timing(exchange, now_s)),
     ]
-    headers += fallback_headers(exchange)
-    headers += standing_headers(exchange.standing, now_s)
+    if exchange.records:
+        headers += fallback_headers(exchange)
+    if exchange.standing is not None:
+        headers += standing_headers(exchange.standing, now_s)
     headers += STREAM_HEADERS if is_stream else (JSON_TYPE,)
     return headers
 
@@ -95,12 +96,8 @@ def duration_words(duration_ms: int) -> str:
     return f"{seconds // HOUR_S}h{words}" if seconds >= HOUR_S else words
 
 
-def detail_extensions(
-    exchange: Exchange, record: AttemptRecord, now_ms: int
-) -> dict[str, Any] | None:
-    """What `X-Gw-Detail: 1` adds to the body; None when it was not asked for."""
-    if not exchange.hints.detail:
-        return None
+def detail_extensions(exchange: Exchange, record: AttemptRecord, now_ms: int) -> dict[str, Any]:
+    """What `X-Gw-Detail: 1` adds to the body."""
     records = exchange.records
     if record not in records:
         records = [*records, record]

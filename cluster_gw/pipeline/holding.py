@@ -3,7 +3,6 @@
 Rooms 6 and 10. A client without limits holds nothing and costs nothing.
 """
 
-import asyncio
 from typing import Final
 
 from cluster_gw.core.limits.allowance import BUDGETS, MICRO_PER_USD, Allowance, ClientGate
@@ -89,16 +88,19 @@ class Holding:
         if hold is not None and hold.is_sent:
             self._holds.settle(hold.claim, exchange.used)
 
-    async def finish(self, exchange: Exchange) -> None:
+    def finish(self, exchange: Exchange) -> bool:
         """Settle before the last byte goes out, so that a slot is free when the client asks again.
 
-        Where concurrency is limited this gives the loop one turn: the settlement is then on its way
-        to Redis before the answer is on its way to the client, whichever worker it asks next.
+        Returns:
+            Whether to give the loop one turn first, where concurrency is limited: the settlement is
+            then on its way to Redis before the answer is on its way to the client, whichever worker
+            it asks next.
         """
         hold = exchange.hold
+        if hold is None:
+            return False
         self.settle(exchange)
-        if hold is not None and hold.claim.allowance.concurrency is not None:
-            await asyncio.sleep(0)
+        return hold.claim.allowance.concurrency is not None
 
     def _refused(self, exchange: Exchange, refusal: ClientRefusal) -> CapacityFault:
         exchange.standing = refusal.standing

@@ -45,6 +45,7 @@ class KeepAlive:
         """Write a part of the stream; never beside a comment that is still being written."""
         if self._task is not None:
             await self._task
+            self._task = None
         self._is_writing = True
         await self._reply.piece(body)
         self._is_writing = False
@@ -93,7 +94,7 @@ class Relay:
         self._stream = stream
         self._tally = attempt.tally
         self._dog = attempt.dog
-        self._clock = clock
+        self._clock_s = clock.monotonic_s
         self._extensions = extensions
 
     async def run(self, reply: Reply, headers: Headers) -> Fault | None:
@@ -122,7 +123,7 @@ class Relay:
         for longer here than in mid-stream.
         """
         self._dog.cap(NEVER_S, FaultKind.CLIENT_GONE)
-        now_s = self._clock.monotonic_s()
+        now_s = self._clock_s()
         self._dog.limit(now_s + self._timeouts.stall_s, FaultKind.CLIENT_GONE)
         with self._dog:
             await reply.end(body)
@@ -145,27 +146,28 @@ class Relay:
         self._stream.response.close()
 
     def _bound(self) -> None:
-        total_at_s = self._clock.monotonic_s() + self._timeouts.total_s
+        total_at_s = self._clock_s() + self._timeouts.total_s
         if self._deadline_s <= total_at_s:
             self._dog.cap(self._deadline_s, FaultKind.DEADLINE)
         else:
             self._dog.cap(total_at_s, FaultKind.STALL)
 
     async def _pump(self, reply: Reply, keepalive: KeepAlive, headers: Headers) -> Fault | None:
-        stream, tally = self._stream, self._tally
+        stream, tally, limit, clock_s = self._stream, self._tally, self._dog.limit, self._clock_s
+        read_chunk, decode = stream.response.read_chunk, stream.decoder.decode
         stall_s = self._timeouts.stall_s
-        self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.CLIENT_GONE)
+        limit(clock_s() + stall_s, FaultKind.CLIENT_GONE)
         await reply.begin(headers)
         await keepalive.piece(self._encode(stream.held))
         while not (tally.is_ended or stream.at_end):
             # A whole answer waits for usage and end marker only; some upstreams never send them.
             wait_s = min(stall_s, LAST_WORDS_S) if tally.is_complete else stall_s
-            self._dog.limit(self._clock.monotonic_s() + wait_s, FaultKind.STALL)
-            chunk = await stream.response.read_chunk()
+            limit(clock_s() + wait_s, FaultKind.STALL)
+            chunk = await read_chunk()
             if isinstance(chunk, Fault):
                 return chunk
             if chunk:
-                events = stream.decoder.decode(chunk)
+                events = decode(chunk)
             else:
                 stream.at_end = True
                 events = stream.decoder.flush()
@@ -173,7 +175,7 @@ class Relay:
                 tally.add(event)
             body = self._encode(events)
             if body:
-                self._dog.limit(self._clock.monotonic_s() + stall_s, FaultKind.CLIENT_GONE)
+                limit(clock_s() + stall_s, FaultKind.CLIENT_GONE)
                 await keepalive.piece(body)
         return None
 
@@ -181,6 +183,8 @@ class Relay:
         """Give the client's bytes of some events; a fault gives none, the caller tells it."""
         encode, include_usage = self._surface.encode_event, self._include_usage
         if self._extensions is None:
+            if len(events) == 1:
+                return encode(events[0], include_usage=include_usage)
             return b"".join(
                 [encode(e, include_usage=include_usage) for e in events if e.fault is None]
             )

@@ -4,6 +4,8 @@ Settlements are queued and ride on the next write to Redis, off the response pat
 them until they are applied, which the lease id makes safe.
 """
 
+import asyncio
+
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import FailureClass, Fault, FaultKind
 from cluster_gw.core.outcome.charge import (
@@ -35,7 +37,8 @@ class Accounts:
 
     async def finish(self, exchange: Exchange) -> None:
         """Settle what the client holds, just before the last byte of its answer goes out."""
-        await self._holding.finish(exchange)
+        if self._holding.finish(exchange):
+            await asyncio.sleep(0)
 
     def end(self, exchange: Exchange) -> None:
         """Settle what the client still holds; nothing when `finish` came before."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Catalog, Key, Route
 from cluster_gw.core.routing.key_choice import order_keys
 from cluster_gw.core.routing.ranking import Ranking
@@ -18,6 +19,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secret: the credential, for redaction of what the upstream echoes; never logged.
         headers: request headers, with the credential.
+        via: the value of `X-Routed-Via`.
     """
 
     route: Route
@@ -27,6 +29,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     headers: tuple[tuple[str, str], ...]
     secret: str | None
+    via: bytes
 
     def __repr__(self) -> str:
         """Name the target without its headers: a repr may reach a log."""
@@ -73,13 +76,11 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         url=codec.url(key.base_url or route.base_url),
         headers=codec.request_headers(secret),
         secret=secret,
+        via=routed_via(route.provider, route.model).encode(),
     )
 
 
 def list_targets(ranking: Ranking, targets: Targets, rotation: int) -> list[Target]:
     """Spell a ranking out: each route with its keys, keys rotated by `rotation`."""
-    return [
-        targets[ranked.route.id][key.id]
-        for ranked in ranking.ranked
-        for key in order_keys(ranked.route, rotation)
-    ]
+    routes = [ranked.candidate.route for ranked in ranking.ranked]
+    return [targets[route.id][key.id] for route in routes for key in order_keys(route, rotation)]

@@ -97,8 +97,10 @@ def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped
 
 
 def _score(exchange: Exchange, target: Target) -> float:
-    ranked = exchange.ranking.ranked
-    return next((r.score or 0.0 for r in ranked if r.route is target.route), 0.0)
+    for ranked in exchange.ranking.ranked:
+        if ranked.candidate.route is target.route:
+            return ranked.score or 0.0
+    return 0.0
 
 
 def _ms(seconds: float) -> int:

@@ -84,7 +84,7 @@ class Turn:
         Returns:
             Nothing when it may ask; else what the head was told, which holds for it as well.
         """
-        if not self._room.lines or self._most_ms() <= 0:
+        if self._most_ms() <= 0:
             return ()
         line = self._find()
         if line is None:

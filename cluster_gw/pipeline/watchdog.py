@@ -22,6 +22,7 @@ class Watchdog:
     """
 
     __slots__ = (
+        "_armed_s",
         "_cap_kind",
         "_cap_s",
         "_kind",
@@ -37,6 +38,7 @@ class Watchdog:
         self._loop = loop
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._armed_s = NEVER_S
         self._limit_s = self._cap_s = NEVER_S
         self._kind = self._cap_kind = FaultKind.DEADLINE
         self._outer_cancels = 0
@@ -46,18 +48,18 @@ class Watchdog:
         """Set the bound of the present phase, replacing the last one."""
         self._limit_s = at_s
         self._kind = kind
-        if self._task is not None:
+        if at_s < self._armed_s and self._task is not None:
             self._arm()
 
     def cap(self, at_s: float, kind: FaultKind) -> None:
         """Set the bound that holds whatever the phase."""
         self._cap_s = at_s
         self._cap_kind = kind
-        if self._task is not None:
+        if at_s < self._armed_s and self._task is not None:
             self._arm()
 
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(self._loop)
         self._outer_cancels = self._task.cancelling() if self._task else 0
         self.fired = None
         self._arm()
@@ -73,6 +75,7 @@ class Watchdog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._armed_s = NEVER_S
         if self.fired is None or task is None:
             return False
         # Our own cancellation is taken back; one from elsewhere (client gone, shutdown) goes on.
@@ -80,16 +83,15 @@ class Watchdog:
 
     def _arm(self) -> None:
         due_s = min(self._limit_s, self._cap_s)
+        if due_s >= self._armed_s:
+            return
         if self._timer is not None:
-            if self._timer.when() <= due_s:
-                return
             self._timer.cancel()
-            self._timer = None
-        if due_s < NEVER_S:
-            self._timer = self._loop.call_at(due_s, self._look)
+        self._armed_s = due_s
+        self._timer = self._loop.call_at(due_s, self._look)
 
     def _look(self) -> None:
-        self._timer = None
+        self._timer, self._armed_s = None, NEVER_S
         due_s = min(self._limit_s, self._cap_s)
         if self._loop.time() < due_s:
             self._arm()

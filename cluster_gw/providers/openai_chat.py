@@ -19,7 +19,9 @@ from cluster_gw.providers.openai_errors import (
 )
 from cluster_gw.providers.openai_facts import (
     calls_of,
+    is_plain,
     joined,
+    reasoning_of,
     text_of,
     unspoken_characters,
     usage_of,
@@ -157,6 +159,16 @@ def no_answer(body: bytes, secret: str | None) -> Fault:
 def completion_of(body: bytes, answer: AnswerBody) -> Completion:
     """The facts of a sound answer."""
     choices = answer.choices or []
+    message = choices[0].message if len(choices) == 1 else None
+    if message is not None and is_plain(message):
+        text = message.content or ""
+        return Completion(
+            raw=body,
+            text=text,
+            characters=len(text) + len(reasoning_of(message)),
+            finish_reason=choices[0].finish_reason,
+            usage=usage_of(answer.usage),
+        )
     spoken = [choice.message for choice in choices if choice.message is not None]
     text = joined(map(text_of, spoken))
     return Completion(

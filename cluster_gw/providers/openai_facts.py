@@ -1,19 +1,19 @@
 """From vendor structs to the internal language: what a frame or an answer says, and its tokens."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from cluster_gw.canonical.events import ToolCallDelta, Usage
-from cluster_gw.wire.openai_chat import (
-    CompletionDetails,
-    PromptDetails,
-    SpokenBody,
-    ToolCallBody,
-    UsageBody,
-)
+from cluster_gw.wire.openai_chat import SpokenBody, ToolCallBody, UsageBody
 
-NO_PROMPT_DETAILS: Final = PromptDetails()
-NO_COMPLETION_DETAILS: Final = CompletionDetails()
+
+def is_plain(spoken: SpokenBody) -> bool:
+    """Whether nothing but text and reasoning is spoken."""
+    return (
+        spoken.tool_calls is None
+        and spoken.refusal is None
+        and spoken.audio is None
+        and spoken.function_call is None
+    )
 
 
 def text_of(spoken: SpokenBody) -> str:
@@ -66,22 +66,19 @@ def usage_of(usage: UsageBody | None) -> Usage | None:
     total = count(usage.total_tokens) or prompt + completion
     if not total:
         return None
+    prompt_details, details = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         total_tokens=total,
-        cached_prompt_tokens=count(
-            (usage.prompt_tokens_details or NO_PROMPT_DETAILS).cached_tokens
-        ),
-        reasoning_tokens=count(
-            (usage.completion_tokens_details or NO_COMPLETION_DETAILS).reasoning_tokens
-        ),
+        cached_prompt_tokens=0 if prompt_details is None else count(prompt_details.cached_tokens),
+        reasoning_tokens=0 if details is None else count(details.reasoning_tokens),
     )
 
 
 def count(value: int | None) -> int:
     """A count that is at least 0."""
-    return max(0, value or 0)
+    return value if value is not None and value > 0 else 0
 
 
 def joined(texts: Iterable[str]) -> str:

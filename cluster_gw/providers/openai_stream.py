@@ -8,6 +8,7 @@ from cluster_gw.providers.openai_errors import UNREAD, document_of, in_band_faul
 from cluster_gw.providers.openai_facts import (
     calls_of,
     first_reason,
+    is_plain,
     joined,
     reasoning_of,
     text_of,
@@ -20,10 +21,11 @@ from cluster_gw.wire.json_codec import (
     UnexpectedShapeError,
     UnpairedSurrogateError,
 )
-from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody, SpokenBody
+from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody
 from cluster_gw.wire.sse import SseFrame, SseFramer
 
 NO_ERROR: Final = frozenset({b"null", b"false", b'""', b"{}"})
+LONGEST_END: Final = 64  # the end marker with any blanks around it
 ERROR_OBJECT: Final = "error"
 ERROR_EVENT: Final = b"error"
 LIFE_EVENTS: Final = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})
@@ -74,25 +76,25 @@ class OpenAIStreamDecoder:
         return events
 
     def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
-        data = frame.data
-        if frame.event in LIFE_EVENTS or not data:
+        data, name = frame.data, frame.event
+        if (name is not None and name in LIFE_EVENTS) or not data:
             self._pings += 1
             return
-        if b"\n" in data:
+        if data.find(b"\n") >= 0:
             lines = data.split(b"\n")
             data = b" ".join(lines)
             if len(lines) > 1 and document_of(data) is UNREAD:
                 # The blank lines between events are missing: every line is an event.
                 for line in lines:
                     if not self._is_over:
-                        self._take(SseFrame(line, frame.event), events)
+                        self._take(SseFrame(line, name), events)
                 return
-        event = self._event(data, is_error=frame.event == ERROR_EVENT)
+        event = self._event(data, is_error=name == ERROR_EVENT)
         self._is_over = event.done or event.fault is not None
         events.append(event)
 
     def _event(self, data: bytes, *, is_error: bool) -> StreamEvent:
-        if data.strip() == DONE:
+        if len(data) < LONGEST_END and data.strip() == DONE:
             return StreamEvent(raw=DONE, done=True)
         if is_error:
             return self._in_band(data, document_of(data))
@@ -122,20 +124,10 @@ class OpenAIStreamDecoder:
         return StreamEvent(raw=data, fault=in_band_fault(facts, document, self._secret))
 
 
-def is_plain(delta: SpokenBody) -> bool:
-    """Whether a delta holds nothing but text and reasoning."""
-    return (
-        delta.tool_calls is None
-        and delta.refusal is None
-        and delta.audio is None
-        and delta.function_call is None
-    )
-
-
 def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
     """The event of a sound frame."""
     choices = body.choices
-    usage = usage_of(body.usage)
+    usage = None if body.usage is None else usage_of(body.usage)
     if not choices:
         return StreamEvent(raw=data, usage=usage, usage_only=body.usage is not None)
     if len(choices) == 1:
@@ -148,6 +140,7 @@ def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
                 text=delta.content or "",
                 reasoning=delta.reasoning_content or delta.reasoning or "",
                 usage=usage,
+                is_plain=True,
             )
     reasons = [choice.finish_reason for choice in choices]
     spoken = [choice.delta for choice in choices if choice.delta is not None]

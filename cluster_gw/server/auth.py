@@ -60,13 +60,16 @@ class Clients:
             if client.allowance is not None:
                 self.limited.append(client.id)
             self._by_prefix.setdefault(client.key_digest[:PREFIX_BYTES], []).append(client)
+        # Credentials that were found right, one for each client at most: hashing costs more than
+        # the rest. A look-up tells no more by its time than that a key is wrong.
+        self._known: dict[bytes, Client] = {}
         self._anonymous = Client(id=ANONYMOUS, detail=True) if is_open else None
 
     def identify(self, headers: Mapping[bytes, bytes]) -> Client | ErrorBody:
         """Tell which client sent these headers (names in lower case), or why none is known."""
         credential = find_credential(headers)
         if credential is not None:
-            client = self._find(credential)
+            client = self._known.get(credential) or self._find(credential)
             if client is not None:
                 return client
         if self._anonymous is not None:
@@ -79,6 +82,8 @@ class Clients:
         for client in self._by_prefix.get(digest[:PREFIX_BYTES], ()):
             if compare_digest(client.key_digest, digest):
                 found = client
+        if found is not None:
+            self._known[credential] = found
         return found
 
 

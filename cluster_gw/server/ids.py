@@ -6,6 +6,30 @@ from typing import Final
 RANDOM_BYTES: Final = 10
 VERSION_7: Final = 0x7000
 VARIANT: Final = 0x8000_0000_0000_0000
+POOL_BYTES: Final = 4000
+
+
+class Entropy:
+    """Random bytes from a pool: asking the system for a few at a time costs as much as for many.
+
+    Args:
+        source: gives that many random bytes.
+    """
+
+    def __init__(self, source: Callable[[int], bytes]) -> None:
+        self._source = source
+        self._pool = b""
+        self._at = 0
+
+    def __call__(self, count: int) -> bytes:
+        """Give the next bytes, each only once; at most `POOL_BYTES`."""
+        end = self._at + count
+        if end > len(self._pool):
+            self._pool = self._source(POOL_BYTES)
+            self._at, end = 0, count
+        taken = self._pool[self._at : end]
+        self._at = end
+        return taken
 
 
 def new_id(now_ms: int, random: Callable[[int], bytes]) -> str:

@@ -1,17 +1,16 @@
 """The endpoint of a generation surface: from the socket to the loop and back (rooms 1 to 5).
 
-Raw ASGI: no request object, no middleware. One task beside uvicorn's own watches for the client to
-leave and cancels the request in whatever phase it is.
+Raw ASGI: no request object, no middleware. A client that leaves cancels its request in whatever
+phase it is.
 """
 
 import asyncio
 import math
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from cluster_gw.core.routing.catalog import Resolved
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
@@ -31,6 +30,7 @@ from cluster_gw.server.answers import (
 )
 from cluster_gw.server.auth import Client
 from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
+from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.store.cursor import Cursors
@@ -39,7 +39,8 @@ from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 
-CLIENT_CLOSED = 499
+CLIENT_CLOSED: Final = 499
+NO_INPUTS: Final = StrategyInputs()
 
 
 class Deps(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ class Arrival(msgspec.Struct, kw_only=True):
 
     id: str
     label: str
+    scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
     serving: Serving
     started_s: float
@@ -82,6 +84,7 @@ class Inference:
         arrival = Arrival(
             id=request_id,
             label=echo_label(headers, request_id),
+            scope=scope,
             headers=headers,
             serving=current.serving,
             started_s=deps.clock.monotonic_s(),
@@ -90,7 +93,12 @@ class Inference:
         )
         current.in_flight += 1
         try:
-            await self._serve(arrival)
+            accepted = await self._accept(arrival)
+            if isinstance(accepted, Exchange):
+                await self._run(accepted, arrival)
+            elif isinstance(accepted, ErrorBody):
+                deps.registry.add(catalog.CLIENT_FAULTS, accepted.code)
+                await self._refuse(arrival, accepted)
         except Exception as exc:  # noqa: BLE001 - the outermost layer: a bug must still be answered
             deps.log.event(
                 events.REQUEST_CRASHED, request_id=request_id, exception=type(exc).__name__
@@ -99,17 +107,10 @@ class Inference:
         finally:
             current.in_flight -= 1
 
-    async def _serve(self, arrival: Arrival) -> None:
-        accepted = await self._accept(arrival)
-        if isinstance(accepted, ErrorBody):
-            self._deps.registry.add(catalog.CLIENT_FAULTS, accepted.code)
-            await self._refuse(arrival, accepted)
-        elif not isinstance(accepted, ClientLeft):
-            await self._run(accepted, arrival)
-
     async def _accept(self, arrival: Arrival) -> Exchange | ErrorBody | ClientLeft:
         """Authenticate, read, decode and rank; nothing is reserved before all of it is well."""
-        client = arrival.serving.clients.identify(arrival.headers)
+        serving = arrival.serving
+        client = serving.clients.identify(arrival.headers)
         if isinstance(client, ErrorBody):
             await drain_body(arrival.receive)
             return client
@@ -117,67 +118,78 @@ class Inference:
         if isinstance(hints, ErrorBody):
             await drain_body(arrival.receive)
             return hints
-        body = await read_body(arrival.receive, arrival.headers, arrival.serving.max_body_bytes)
+        body = await read_body(arrival.receive, arrival.headers, serving.max_body_bytes)
         if not isinstance(body, bytes):
             return body
-        return await self._decode(arrival, client, hints, body)
+        context = self._decode(serving, client, hints, body)
+        if isinstance(context, ErrorBody):
+            return context
+        inputs = NO_INPUTS
+        if needs_cursor(context):
+            try:
+                cursor = await self._deps.cursors.next(context.resolved.combo)
+            except StoreLostError:
+                return redis_lost().body
+            inputs = StrategyInputs(cursor=cursor)
+        return self._exchange(arrival, client, hints, context, inputs)
 
-    async def _decode(
-        self, arrival: Arrival, client: Client, hints: Hints, body: bytes
-    ) -> Exchange | ErrorBody:
+    def _decode(
+        self, serving: Serving, client: Client, hints: Hints, body: bytes
+    ) -> RouteContext | ErrorBody:
         request = self._surface.decode_request(body)
         if isinstance(request, ErrorBody):
             return request
-        runtime = arrival.serving.runtime
-        resolved = runtime.catalog.resolve(request.model)
+        resolved = serving.runtime.catalog.resolve(request.model)
         if resolved is None:
             return model_not_found(request.model)
         if not client.may_use(resolved.combo):
             return model_not_allowed(request.model)
-        context = build_context(
+        return build_context(
             request,
             resolved,
             client.id,
             run_label=hints.run_label,
             session_label=hints.session_label,
         )
-        deadline_s = math.inf if hints.timeout_s is None else arrival.started_s + hints.timeout_s
-        inputs = await self._read_inputs(context, resolved)
-        if isinstance(inputs, ErrorBody):
-            return inputs
-        self._deps.current.rotation += 1
+
+    def _exchange(
+        self,
+        arrival: Arrival,
+        client: Client,
+        hints: Hints,
+        context: RouteContext,
+        inputs: StrategyInputs,
+    ) -> Exchange:
+        current, started_s = self._deps.current, arrival.started_s
+        current.rotation += 1
         return Exchange(
             id=arrival.id,
             client=client.id,
             allowance=client.allowance,
-            request=request,
+            request=context.request,
             surface=self._surface,
             hints=hints,
-            runtime=runtime,
+            runtime=arrival.serving.runtime,
             context=context,
             ranking=make_ranking(context, inputs),
-            started_s=arrival.started_s,
-            deadline_s=deadline_s,
-            rotation=self._deps.current.rotation,
+            started_s=started_s,
+            deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
+            rotation=current.rotation,
         )
 
-    async def _read_inputs(
-        self, context: RouteContext, resolved: Resolved
-    ) -> StrategyInputs | ErrorBody:
-        if not needs_cursor(context):
-            return StrategyInputs()
-        try:
-            return StrategyInputs(cursor=await self._deps.cursors.next(resolved.combo))
-        except StoreLostError:
-            return redis_lost().body
-
     async def _run(self, exchange: Exchange, arrival: Arrival) -> None:
-        task = asyncio.current_task()
-        watcher = asyncio.create_task(_watch(arrival.receive, exchange, task))
+        task, reply, shell = asyncio.current_task(), arrival.reply, self._deps.shell
+
+        def left() -> None:
+            exchange.client_gone = True
+            if task is not None:
+                task.cancel()
+
+        stop_watching = watch_departure(arrival.scope, arrival.receive, left)
         status, code = 0, None
         try:
-            code = await self._answer(exchange, arrival.reply)
-            status = arrival.reply.status
+            code = await self._answer(exchange, reply)
+            status = reply.status
         except asyncio.CancelledError:
             status, code = CLIENT_CLOSED, "client_gone"
             if not exchange.client_gone:
@@ -186,13 +198,13 @@ class Inference:
             if task is not None:
                 task.uncancel()
         finally:
-            watcher.cancel()
+            stop_watching()
             if exchange.client_gone:
                 status, code = CLIENT_CLOSED, "client_gone"
-                phase = "stream" if arrival.reply.status else "waiting"
+                phase = "stream" if reply.status else "waiting"
                 self._deps.registry.add(catalog.CLIENT_GONE, phase)
-            self._deps.shell.accounts.end(exchange)
-            self._deps.shell.recorder.finished(exchange, status or arrival.reply.status, code)
+            shell.accounts.end(exchange)
+            shell.recorder.finished(exchange, status or reply.status, code)
 
     async def _answer(self, exchange: Exchange, reply: Reply) -> str | None:
         """Run the loop; the code of the error the client got, None for an answer."""
@@ -239,14 +251,3 @@ class Inference:
         await send_error(
             reply, self._surface, error, label=arrival.label, request_id=arrival.id, extra=extra
         )
-
-
-async def _watch(receive: Receive, exchange: Exchange, task: asyncio.Task[Any] | None) -> None:
-    """Wait for the client to leave, then cancel the request wherever it is."""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            exchange.client_gone = True
-            if task is not None:
-                task.cancel()
-            return

@@ -6,9 +6,12 @@ client that never reads would stay, with all that is buffered for it, until that
 """
 
 import asyncio
+import math
 import re
 from typing import Any, Final
+from urllib.parse import unquote
 
+from httptools import parse_url
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -18,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 from cluster_gw.errors import ErrorBody
+from cluster_gw.server.cycle import CloseDelimited, Cycle
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
@@ -27,26 +31,6 @@ UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 # drop the body of such a request and read it as the next one, so the offer is renamed first.
 HEAD_WITHIN_S: Final = 30.0  # a client that opens a connection and sends no request is let go
 UNREAD_WITHIN_S: Final = 120.0  # as long as the longest stall that a provider is allowed
-
-
-class CloseDelimited(RequestResponseCycle):
-    """Answers a client older than HTTP/1.1, which knows no chunks.
-
-    The end of the connection ends a body without length (RFC 9112, 6.3).
-    """
-
-    is_unbounded = False
-
-    async def send(self, message: Any) -> None:
-        """Send a part of the answer (ASGI)."""
-        if message["type"] == "http.response.start":
-            names = {name.lower() for name, _ in message.get("headers", ())}
-            self.is_unbounded = b"content-length" not in names
-            if self.is_unbounded:
-                self.chunked_encoding = False
-        elif self.is_unbounded:
-            self.expected_content_length = len(message.get("body", b""))
-        await super().send(message)
 
 
 class BoundedHead(HttpToolsProtocol):
@@ -70,10 +54,12 @@ class BoundedHead(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._in_head = True
+        self._has_begun = True  # the first head has its time from the start of the connection
         self._head_bytes = 0
         self._partial_head = b""
         self._is_oversized = False
         self._is_deaf = False
+        self._head_due_s = math.inf
         self._head_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
         self._unread_timer: asyncio.TimerHandle | None = None
@@ -81,27 +67,35 @@ class BoundedHead(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the wait for the first head."""
         super().connection_made(transport)
-        self._start_timer()
+        self._expect_head(self.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the waits for the head and for a reader."""
-        self._stop_timer()
+        """End the waits for the head and for a reader, and tell who answers."""
+        if self._head_timer is not None:
+            self._head_timer.cancel()
         self._stop_unread_timer()
         super().connection_lost(exc)
+        for cycle in (self.cycle, *(cycle for cycle, _ in self.pipeline)):
+            if isinstance(cycle, Cycle) and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.left()
 
     def data_received(self, data: bytes) -> None:
         """Parse; a head is kept back until it is complete, at most `max_head_bytes` of it."""
         if self._is_deaf:
             return
         if self._in_head:
-            self._start_timer()  # uvicorn's own keep-alive timer ends with the first byte
-            data = self._partial_head + data
-            self._partial_head = b""
+            if self._partial_head:
+                data = self._partial_head + data
+                self._partial_head = b""
             end = data.find(HEAD_END)
-            if end < 0 and data[:1].isalpha():
-                self._keep_back(data)
-                return
-            data = UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
+            if end < 0:
+                self._expect_rest_of_head()
+                if data[:1].isalpha():
+                    self._keep_back(data)
+                    return
+            if data[:end].lower().find(b"\nupgrade") >= 0:
+                data = UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -129,17 +123,53 @@ class BoundedHead(HttpToolsProtocol):
         """The head is complete; what follows is body."""
         self._in_head = False
         self._head_bytes = 0
-        self._stop_timer()
-        super().on_headers_complete()
-        if self.scope["http_version"] != "1.1":
-            # uvicorn makes the cycle itself; its task has not run yet.
-            self.cycle.__class__ = CloseDelimited
-            self.cycle.keep_alive = False
+        self._has_begun = False
+        self._head_due_s = math.inf
+        version = self.parser.get_http_version()
+        is_modern = version == "1.1"
+        cycle = (Cycle if is_modern else CloseDelimited)(
+            scope=self._complete_scope(version),
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=is_modern and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        before, self.cycle = self.cycle, cycle
+        if is_complete(before):
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
+
+    def _complete_scope(self, version: str) -> Any:
+        """What the application is told of a request, once its head is complete."""
+        scope: Any = self.scope
+        url = parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["method"] = self.parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        return scope
 
     def on_response_complete(self) -> None:
         """The answer is written, which does not mean that it is read."""
-        super().on_response_complete()
-        self._watch_reader()
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+            else:
+                self._expect_head(self.timeout_keep_alive)
+        if self._unread_timer is None or self.transport.is_closing():
+            self._watch_reader()
 
     def pause_writing(self) -> None:
         """The client reads more slowly than we write."""
@@ -193,13 +223,32 @@ class BoundedHead(HttpToolsProtocol):
             self._is_oversized = True
             raise ValueError("head above its bound")  # the parser turns it into a 400
 
-    def _give_up(self) -> None:
-        if self._in_head and not self.transport.is_closing():
-            self.transport.close()
+    def _expect_head(self, within_s: float) -> None:
+        """Let the client go unless its next head is complete by then.
 
-    def _start_timer(self) -> None:
+        The timer looks when it fires whether it is due, instead of being made anew for each head.
+        """
+        self._head_due_s = self.loop.time() + within_s
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.head_within_s, self._give_up)
+            self._head_timer = self.loop.call_at(self._head_due_s, self._look_for_head)
+        elif self._head_timer.when() > self._head_due_s:
+            self._head_timer.cancel()
+            self._head_timer = self.loop.call_at(self._head_due_s, self._look_for_head)
+
+    def _expect_rest_of_head(self) -> None:
+        """A head has begun; bytes that drip in give it no more time."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._expect_head(self.head_within_s)
+
+    def _look_for_head(self) -> None:
+        self._head_timer = None
+        if self._head_due_s == math.inf or self.transport.is_closing():
+            return
+        if self.loop.time() < self._head_due_s:
+            self._head_timer = self.loop.call_at(self._head_due_s, self._look_for_head)
+        elif is_complete(self.cycle):
+            self.transport.close()
 
     def _watch_reader(self) -> None:
         """Look later whether any of what is buffered now has been read."""
@@ -220,10 +269,10 @@ class BoundedHead(HttpToolsProtocol):
             self._unread_timer.cancel()
             self._unread_timer = None
 
-    def _stop_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+
+def is_complete(cycle: RequestResponseCycle | None) -> bool:
+    """Whether no answer is under way; there is no cycle before the first request."""
+    return cycle is None or cycle.response_complete
 
 
 def with_head_limit(max_head_bytes: int) -> type[BoundedHead]:

@@ -58,6 +58,7 @@ class Cluster:
         self._owners: frozenset[Link] = frozenset()
         self._slots: list[Link | None] = [None] * SLOTS
         self._is_whole = False
+        self._closed = False
         self._past_calls = self._past_flushes = self._past_reconnects = 0
         self._changed = asyncio.Event()
         self._stale = asyncio.Event()
@@ -123,6 +124,7 @@ class Cluster:
 
     async def close(self) -> None:
         """Close all connections; calls still waiting fail."""
+        self._closed = True
         tasks = {*self._retiring, *([self._keeping] if self._keeping else [])}
         for task in tasks:
             task.cancel()
@@ -230,6 +232,9 @@ class Cluster:
 
     def _redirect(self, link: Link, redirect: Redirect, call: Call) -> None:
         """Send a call on to the node that has its slot; the first one has not executed it."""
+        if self._closed:  # nobody would close a link that is made now
+            call.future.set_exception(NotSentError("closed"))
+            return
         host = redirect.host or (link.server.host if link.server is not None else "")
         target = self._link_to(Server(host, redirect.port))
         if not redirect.is_ask:

@@ -232,7 +232,9 @@ def fault_text(fault: BaseException) -> str:
 
 
 async def _end(lane: Lane | None, connection: AbstractConnection | None) -> None:
-    if lane is not None:
-        await lane.close()
-    elif connection is not None:
-        await disconnect(connection)
+    try:
+        if lane is not None:
+            await lane.close()
+    finally:  # also when the link is closed while this lane is
+        if connection is not None:
+            await disconnect(connection)

@@ -49,6 +49,51 @@ class ConnectionSource(Protocol):
         ...
 
 
+class Abrupt(AbstractConnection):
+    """Is closed when `disconnect` returns, whatever the server does and whoever is cancelled.
+
+    asyncio would first send what is buffered and, with TLS, wait up to 30 s for the server's
+    farewell. A server that hangs would keep the socket, and a loop that ends leaves it behind.
+    """
+
+    async def disconnect(self, *args: Any, **named: Any) -> None:
+        """Drop what is buffered and close."""
+        if self._writer is not None:
+            self._writer.transport.abort()
+        await super().disconnect(*args, **named)
+
+
+class UnixConnection(Abrupt, UnixDomainSocketConnection):
+    """To a socket of this machine."""
+
+
+class TcpConnection(Abrupt, Connection):
+    """In the clear."""
+
+
+class TlsConnection(Abrupt, SSLConnection):
+    """With TLS, agreed on over a connection that is already ours.
+
+    When asyncio makes both at once, Python 3.11 loses the socket of a call that is cancelled
+    between the two: the handshake goes on and nobody holds what comes of it.
+    """
+
+    async def _connect(self) -> None:
+        context = self.ssl_context.get()  # reads files, so a missing one costs no connection
+        async with asyncio.timeout(self.socket_connect_timeout):
+            await super()._connect()  # type: ignore[no-untyped-call]
+            writer: asyncio.StreamWriter = self._writer  # type: ignore[assignment] # just made
+            try:
+                await writer.start_tls(context, server_hostname=self.host)
+            except BaseException:
+                writer.transport.abort()
+                self._reader = self._writer = None
+                raise
+
+    def _connection_arguments(self) -> dict[str, Any]:
+        return {"host": self.host, "port": self.port}  # without TLS, which follows
+
+
 class Dialer:
     """Makes connections that differ only in their server.
 
@@ -79,12 +124,12 @@ class Dialer:
     def to(self, server: Server) -> AbstractConnection:
         """Give a new, closed connection."""
         if not server.port:
-            return UnixDomainSocketConnection(path=server.host, **self._options)
+            return UnixConnection(path=server.host, **self._options)
         place: dict[str, Any] = {"host": server.host, "port": server.port}
         place["socket_keepalive"] = True
         if self._tls is None:
-            return Connection(**place, **self._options)
-        return SSLConnection(
+            return TcpConnection(**place, **self._options)
+        return TlsConnection(
             ssl_ca_certs=self._tls.ca_file,
             ssl_certfile=self._tls.cert_file,
             ssl_keyfile=self._tls.key_file,

@@ -112,6 +112,8 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
     """The request in the internal language."""
     options = facts.stream_options
     messages = facts.messages
+    texts = [message.content for message in messages if isinstance(message.content, str)]
+    is_plain = len(texts) == len(messages)  # the common request, at a third of the cost
     return ChatRequest(
         dialect=Dialect.OPENAI,
         model=facts.model or "",
@@ -121,8 +123,10 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
         choices=facts.n or 1,
         wants_tools=bool(facts.tools or facts.functions),
         wants_format=facts.response_format is not None and facts.response_format.type != "text",
-        image_count=chat_facts.count_images(messages),
-        input_characters=tuple([chat_facts.characters_of(message) for message in messages]),
+        image_count=0 if is_plain else chat_facts.count_images(messages),
+        input_characters=tuple(
+            map(len, texts) if is_plain else map(chat_facts.characters_of, messages)
+        ),
         affinity_text=chat_facts.affinity_text(messages),
         user=facts.user,
         fields=fields,

@@ -23,23 +23,23 @@ def repair(fields: Fields, body: ChatBody) -> None:
     for name in NULLABLE:
         if name in fields and bytes(fields[name]) == NULL:
             del fields[name]
-    for name in LENGTH_FIELDS:
-        count = getattr(body, name)
+    for name, count in zip(
+        LENGTH_FIELDS, (body.max_tokens, body.max_completion_tokens), strict=True
+    ):
         if count is not None and count <= 0:
             del fields[name]
     if body.tool_choice == "any":
         fields["tool_choice"] = raw("required")
     if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
         fields["stop"] = raw(body.stop[:MAX_STOPS])
-    if any(has_bare_text(message) for message in body.messages):
+    if any(has_bare_text(m) for m in body.messages):
         fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
 
 
 def has_bare_text(message: Message) -> bool:
     """Whether the content is an array that holds plain strings."""
-    return isinstance(message.content, list) and any(
-        isinstance(part, str) for part in message.content
-    )
+    content = message.content
+    return isinstance(content, list) and any(isinstance(part, str) for part in content)
 
 
 def with_text_parts(messages: msgspec.Raw, decoded: list[Message]) -> list[msgspec.Raw]:

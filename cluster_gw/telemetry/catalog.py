@@ -30,8 +30,8 @@ class Merge(StrEnum):
     MAX = "max"
 
 
-class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric family."""
+class Metric(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One metric family; declared once, so it is compared and looked up by identity."""
 
     name: str
     kind: MetricKind

@@ -38,7 +38,7 @@ def test_text_frames_keep_their_own_bytes() -> None:
 
     event = only(document)
 
-    assert event == StreamEvent(raw=msgspec.json.encode(document), text="hel")
+    assert event == StreamEvent(raw=msgspec.json.encode(document), text="hel", is_plain=True)
 
 
 def test_a_whole_answer_becomes_its_events_and_one_end() -> None:

@@ -26,7 +26,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
 
 def estimate_demand(request: ChatRequest) -> Demand:
     """Estimate: a quarter of the characters per message, 1,000 an image, a capped output."""
-    text = sum(-(-count // CHARACTERS_PER_TOKEN) for count in request.input_characters)
+    text = sum([-(-count // CHARACTERS_PER_TOKEN) for count in request.input_characters])
     per_choice = min(request.max_tokens or DEFAULT_OUTPUT_TOKENS, OUTPUT_RESERVE_CAP_TOKENS)
     return Demand(
         input_tokens=text + IMAGE_TOKENS * request.image_count,

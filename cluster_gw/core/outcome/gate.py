@@ -30,6 +30,16 @@ class GatePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     forbidden_substrings: tuple[str, ...] = ()
     apply_to: ApplyTo = ApplyTo.BOTH
 
+    @property
+    def is_open(self) -> bool:
+        """Whether every answer passes."""
+        return not (
+            self.reject_empty
+            or self.require_terminal
+            or self.min_content_length > 0
+            or self.forbidden_substrings
+        )
+
     def applies(self, *, stream: bool) -> bool:
         """Whether answers of this kind are judged at all."""
         return self.apply_to is ApplyTo.BOTH or (self.apply_to is ApplyTo.STREAM) == stream

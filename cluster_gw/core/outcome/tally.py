@@ -9,9 +9,23 @@ class Tally:
 
     Args:
         choices: how many answers the client asked for; a stream is complete when all have ended.
+
+    Attributes:
+        is_ended: nothing more is to be read: the end marker or an error came.
+        is_complete: the answer is whole: its end marker or the end of every choice was seen.
     """
 
-    __slots__ = ("_ended", "characters", "choices", "done", "fault", "finish_reason", "usage")
+    __slots__ = (
+        "_ended",
+        "characters",
+        "choices",
+        "done",
+        "fault",
+        "finish_reason",
+        "is_complete",
+        "is_ended",
+        "usage",
+    )
 
     def __init__(self, choices: int) -> None:
         self.choices = choices
@@ -19,29 +33,24 @@ class Tally:
         self._ended: set[int] = set()
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
-        self.done = False
+        self.done = self.is_ended = self.is_complete = False
         self.fault: Fault | None = None
 
     def add(self, event: StreamEvent) -> None:
         """Take one event into account."""
         self.characters += len(event.text) + len(event.reasoning)
+        if event.usage is not None:
+            self.usage = event.usage
+        if event.is_plain:
+            return
         for call in event.tool_calls:
             self.characters += len(call.arguments) + len(call.name or "")
         self._ended.update(event.ended_choices)
         self.finish_reason = event.finish_reason or self.finish_reason
-        self.usage = event.usage or self.usage
         self.done = self.done or event.done
         self.fault = self.fault or event.fault
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether nothing more is to be read: the end marker or an error came."""
-        return self.done or self.fault is not None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the answer is whole: its end marker or the end of every choice was seen."""
-        return self.done or len(self._ended) >= self.choices
+        self.is_ended = self.done or self.fault is not None
+        self.is_complete = self.done or len(self._ended) >= self.choices
 
     def verdict_at_end(self, fault: Fault | None) -> Fault | None:
         """Tell what the end of the stream means: None for a whole answer.

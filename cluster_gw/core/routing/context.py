@@ -1,7 +1,8 @@
-"""What routing needs to know of one request, computed once (room 3).
+"""What routing needs to know of one request (room 3).
 
 Affinity and session keys are hashes that start with the client's id: prompt text never travels, and
-two clients never share a pin.
+two clients never share a pin. They are worked out when a strategy asks for them: hashing a long
+prompt costs more than the rest of routing.
 """
 
 from hashlib import blake2b
@@ -29,17 +30,38 @@ class RouteContext(msgspec.Struct, frozen=True, kw_only=True):
     """The request as routing sees it.
 
     Attributes:
-        affinity_key: hash of client, system text and first user text; 32 hex characters.
-        run_key: hash of the client's run label, else the affinity key.
-        session_key: hash of the client's session label, else the affinity key.
+        request: what was asked.
+        client: who asks; every key starts with it.
+        run_label: what the client sent in its headers, None when nothing.
+        session_label: likewise.
     """
 
     resolved: Resolved
     needs: Needs
     demand: Demand
-    affinity_key: str
-    run_key: str
-    session_key: str
+    request: ChatRequest
+    client: ClientId
+    run_label: str | None = None
+    session_label: str | None = None
+
+    @property
+    def affinity_key(self) -> str:
+        """Hash of client, system text and first user text; 32 hex characters."""
+        return _scoped_key(self.client, "affinity", self.request.affinity_text)
+
+    @property
+    def run_key(self) -> str:
+        """Hash of the client's run label, else the affinity key."""
+        return _labelled_key(self.client, "run", self.run_label) or self.affinity_key
+
+    @property
+    def session_key(self) -> str:
+        """Hash of the client's session label, else the affinity key."""
+        return _labelled_key(self.client, "session", self.session_label) or self.affinity_key
+
+    def __repr__(self) -> str:
+        """Name the combo only: a repr may reach a log, and the text is a prompt."""
+        return f"RouteContext({self.resolved.combo})"
 
 
 def build_context(
@@ -50,8 +72,7 @@ def build_context(
     run_label: str | None = None,
     session_label: str | None = None,
 ) -> RouteContext:
-    """Derive needs, demand and keys; labels are what the client sent in its headers, or None."""
-    affinity = _scoped_key(client, "affinity", request.affinity_text)
+    """Derive needs and demand; labels are what the client sent in its headers, or None."""
     return RouteContext(
         resolved=resolved,
         needs=Needs(
@@ -60,9 +81,10 @@ def build_context(
             format=request.wants_format,
         ),
         demand=estimate_demand(request),
-        affinity_key=affinity,
-        run_key=_labelled_key(client, "run", run_label) or affinity,
-        session_key=_labelled_key(client, "session", session_label) or affinity,
+        client=client,
+        request=request,
+        run_label=run_label,
+        session_label=session_label,
     )
 
 

@@ -21,6 +21,8 @@ class Priority:
     ) -> tuple[Ranked, ...]:
         """Give candidates by tier and declared position."""
         return in_order(
-            Ranked(candidate=c, reasons=(f"declared position {c.position + 1}",))
-            for c in candidates
+            [
+                Ranked(candidate=c, reasons=(f"declared position {c.position + 1}",))
+                for c in candidates
+            ]
         )
