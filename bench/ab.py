@@ -23,7 +23,9 @@ from bench.machine import TOOL_CORE, pinned, tree_usage
 from bench.report import Facts, Round, Row, Table, render, row_of, verdicts
 from bench.scenarios import SCENARIOS, Scenario, body_of
 from bench.targets import (
+    CLIENT_KEY,
     HERE,
+    LIMITED_KEY,
     Target,
     bare,
     built,
@@ -63,7 +65,8 @@ class Bench:
         command += ["--path", target.path.format(upstream=scenario.upstream)]
         command += ["--conns", str(scenario.conns), "--seconds", str(seconds)]
         for header in target.headers:
-            command += ["--header", header]
+            limited = header.replace(CLIENT_KEY, LIMITED_KEY)
+            command += ["--header", limited if scenario.is_limited else header]
         if scenario.rate:
             command += ["--rate", str(scenario.rate)]
         if scenario.chunks:

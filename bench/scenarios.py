@@ -14,6 +14,7 @@ class Scenario(NamedTuple):
         rate: requests a second in an open loop; None is a closed loop.
         chunks: events of one answer, 0 for a JSON answer.
         seconds: length of the measured part of one round.
+        is_limited: asked by a client that has limits of its own.
     """
 
     name: str
@@ -24,12 +25,14 @@ class Scenario(NamedTuple):
     chunks: int = 0
     seconds: float = 4.0
     is_quick: bool = False
+    is_limited: bool = False
 
 
 SCENARIOS = (
     Scenario("json 1 KB", "19100", seconds=3.0, is_quick=True),
     Scenario("json 30 KB", "19100", prompt_bytes=30_000, seconds=2.0, is_quick=True),
     Scenario("sse 64 streams", "19101", chunks=50, is_quick=True),
+    Scenario("json 1 KB, client limits", "19100", seconds=3.0, is_limited=True),
     Scenario("json 1 KB, 1 conn", "19100", conns=1),
     Scenario("json 1 KB, 256 conns", "19100", conns=256),
     Scenario("50 ms, 200 rps", "19150", rate=200, conns=1024),

@@ -17,6 +17,7 @@ from bench.machine import TARGET_CORE, TOOL_CORE, pinned
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 CLIENT_KEY = "bench-client-key"
+LIMITED_KEY = "bench-limited-client-key"
 REDIS_PORT = 19230
 MOCK_PORTS = {"19100": "0:0", "19150": "50:0", "19199": "1000:0", "19101": "0:5000"}
 START_TIMEOUT_S = 20.0

@@ -85,14 +85,10 @@ def _line(
         route=served.route.id if served else None,
         key=served.key.id if served else None,
         attempts=len(exchange.records),
-        duration_ms=_ms(duration_s),
-        first_byte_ms=None if first_byte_s is None else _ms(first_byte_s),
-        redis_ms=_ms(spent.redis_s),
-        upstream_ms=_ms(spent.upstream_s),
+        duration_ms=round(duration_s * MS_PER_S, 3),
+        first_byte_ms=None if first_byte_s is None else round(first_byte_s * MS_PER_S, 3),
+        redis_ms=round(spent.redis_s * MS_PER_S, 3),
+        upstream_ms=round(spent.upstream_s * MS_PER_S, 3),
         tokens=exchange.tokens,
         tokens_source=exchange.tokens_source.value,
     )
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * MS_PER_S, 3)

@@ -57,12 +57,15 @@ class KeepAlive:
         if self._task is not None:
             self._task.cancel()
 
+    async def _say(self) -> None:
+        await self._reply.piece(self._comment)
+
     def _look(self) -> None:
         now_s = self._loop.time()
         if now_s >= self._quiet_since_s + self._every_s:
             is_waiting = self._task is not None and not self._task.done()
             if not (self._is_writing or is_waiting):
-                self._task = self._loop.create_task(self._reply.piece(self._comment))
+                self._task = self._loop.create_task(self._say())
             self._quiet_since_s = now_s
         self._timer = self._loop.call_at(self._quiet_since_s + self._every_s, self._look)
 

@@ -32,16 +32,16 @@ class Reply:
         )
         await self._send({"type": "http.response.body", "body": body})
 
-    async def begin(self, headers: Headers) -> None:
+    def begin(self, headers: Headers) -> Awaitable[None]:
         """Send status 200 and the headers of a stream; from here on the status is history."""
         self.status = 200
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        return self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    async def piece(self, body: bytes) -> None:
+    def piece(self, body: bytes) -> Awaitable[None]:
         """Send a part of the stream; waits while the client's socket is full."""
-        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        return self._send({"type": "http.response.body", "body": body, "more_body": True})
 
-    async def end(self, body: bytes = b"") -> None:
+    def end(self, body: bytes = b"") -> Awaitable[None]:
         """Send the last part of the stream."""
         self.is_done = True
-        await self._send({"type": "http.response.body", "body": body})
+        return self._send({"type": "http.response.body", "body": body})

@@ -89,8 +89,8 @@ async def _read_rest(
 
 
 def _refuse_early(headers: Mapping[bytes, bytes], max_bytes: int) -> ErrorBody | None:
-    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-    if encoding not in {b"", b"identity"}:
+    encoding = headers.get(b"content-encoding")
+    if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
         return ErrorBody(
             status=415,
             type="invalid_request_error",

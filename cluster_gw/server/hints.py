@@ -18,6 +18,9 @@ SESSION_HEADERS: Final = (
     b"x-codex-session-id",
     b"session-id",
 )
+HINT_HEADERS: Final = frozenset(
+    {b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", *RUN_HEADERS, *SESSION_HEADERS}
+)
 
 
 def echo_label(headers: Mapping[bytes, bytes], request_id: str) -> str:
@@ -36,6 +39,8 @@ def decode_hints(
         label: what `echo_label` gave.
         may_see_detail: the client is configured with `detail: true`.
     """
+    if HINT_HEADERS.isdisjoint(headers):
+        return Hints(label=label)
     timeout_s = _duration_s(headers.get(b"x-gw-timeout"))
     if timeout_s is not None and timeout_s <= 0:
         return bad_duration("X-Gw-Timeout")

@@ -32,7 +32,8 @@ def repair(fields: Fields, body: ChatBody) -> None:
         fields["tool_choice"] = raw("required")
     if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
         fields["stop"] = raw(body.stop[:MAX_STOPS])
-    if any(has_bare_text(m) for m in body.messages):
+    in_parts = [message for message in body.messages if isinstance(message.content, list)]
+    if any(map(has_bare_text, in_parts)):
         fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
 
 

@@ -5,7 +5,7 @@ order is match_tier, score, declared position. A strategy that only orders has `
 factors.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import StrEnum
 from math import prod
 from typing import Final
@@ -108,8 +108,10 @@ def total_score(ranked: Ranked) -> float:
     return round(multiplied + sum(a.delta for a in ranked.adjustments), SCORE_DIGITS)
 
 
-def in_order(ranked: Iterable[Ranked]) -> tuple[Ranked, ...]:
+def in_order(ranked: Sequence[Ranked]) -> tuple[Ranked, ...]:
     """Sort scored candidates: best tier first, then score, then declared position."""
+    if len(ranked) < 2:  # noqa: PLR2004 - nothing to sort
+        return tuple(ranked)
     return tuple(
         sorted(
             ranked,
