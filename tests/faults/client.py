@@ -132,7 +132,11 @@ class Visitor:
         if receive_bytes:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         link.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(link, ("127.0.0.1", port))
+        try:
+            await asyncio.get_running_loop().sock_connect(link, ("127.0.0.1", port))
+        except BaseException:
+            link.close()
+            raise
         reader, writer = await asyncio.open_connection(sock=link, limit=4096)
         return cls(reader, writer)
 
@@ -160,8 +164,8 @@ class Visitor:
                 seen += part
 
     def leave(self, *, reset: bool) -> None:
-        """Close, with a reset or in order."""
+        """Close, with a reset or in order; a second time changes nothing."""
         link = self.writer.get_extra_info("socket")
-        if reset:
+        if reset and not self.writer.is_closing():
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from hashlib import sha256
 from typing import Any, Final, Self
 
@@ -12,7 +13,7 @@ import redis
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
-from tests.faults.client import CLIENT_KEY
+from tests.faults.client import CLIENT_KEY, Visitor
 from tests.faults.reference import MAX_BLANK
 
 SLOTS: Final = 24  # cases side by side in a sweep
@@ -138,26 +139,32 @@ class Stage:
         self._read_bytes = 0
 
     async def __aenter__(self) -> Self:
-        for seed, name in enumerate(PROVIDERS, 1):
-            keys = {SECRETS[name]: KeyLimits(label=f"{name}1")}
-            self.providers[name] = await serve_simulator(
-                SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
-            )
-        urls = {name: provider.base_url for name, provider in self.providers.items()}
-        config = configuration({**urls, **self._urls}, self._scale, self._slots)
-        self.gateway = Gateway(config, self._redis_url, prefix=self.prefix)
-        await self.gateway.__aenter__()
-        self.watch = LoopWatch()
-        await asyncio.sleep(0)
-        self._tasks = len(asyncio.all_tasks())
+        async with AsyncExitStack() as opened:
+            opened.callback(self._books.close)
+            for seed, name in enumerate(PROVIDERS, 1):
+                keys = {SECRETS[name]: KeyLimits(label=f"{name}1")}
+                config = SimulatorConfig(name=name, keys=keys, any_model=True, seed=seed)
+                self.providers[name] = await serve_simulator(config)
+                opened.push_async_callback(self.providers[name].close)
+            urls = {name: provider.base_url for name, provider in self.providers.items()}
+            catalogue = configuration({**urls, **self._urls}, self._scale, self._slots)
+            self.gateway = Gateway(catalogue, self._redis_url, prefix=self.prefix)
+            await opened.enter_async_context(self.gateway)
+            self.watch = LoopWatch()
+            opened.push_async_callback(self.watch.stop)
+            await asyncio.sleep(0)
+            self._tasks = len(asyncio.all_tasks())
+            self._opened = opened.pop_all()
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        await self.watch.stop()
-        await self.gateway.__aexit__()
-        for provider in self.providers.values():
-            await provider.close()
-        self._books.close()
+        await self._opened.aclose()
+
+    async def visitor(self, *, receive_bytes: int = 0) -> Visitor:
+        """A client of the worker that is connected; gone at the latest when the stage ends."""
+        visitor = await Visitor.come(self.port, receive_bytes=receive_bytes)
+        self._opened.callback(visitor.leave, reset=True)
+        return visitor
 
     async def end_serving(self) -> None:
         """End the worker's server as its supervisor does, with one second for what is open."""

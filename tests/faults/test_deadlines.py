@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import LONG_S
-from tests.faults.client import Heard, Visitor, ask, request_bytes
+from tests.faults.client import Heard, ask, request_bytes
 from tests.faults.reference import DISHES, compose, estimate, frames_of
 from tests.faults.stage import Account, Stage
 from tests.faults.visits import Visit, rule, spent, until_cancelled, visit
@@ -95,7 +95,7 @@ async def test_client_that_leaves_while_we_connect_costs_nothing(
 ) -> None:
     wish = visit("gone", TEXT, stream=stream)
     async with Stage(redis_server.url, prefix=prefix, urls={"a": deaf_url}) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await asyncio.sleep(0.04)
 

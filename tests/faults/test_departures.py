@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.redis_server import RedisServer
 from tests.faults.cases import LONG_S
-from tests.faults.client import Visitor, ask, request_bytes
+from tests.faults.client import ask, request_bytes
 from tests.faults.reference import DISHES, REPORTED_TOKENS, Frame, compose, estimate, frames_of
 from tests.faults.stage import Account, Stage
 from tests.faults.visits import (
@@ -41,7 +41,7 @@ async def test_client_that_leaves_within_its_request_reaches_nobody(
     request = request_bytes(visit("early", TEXT).document)
     async with Stage(redis_server.url, prefix=prefix) as stage:
         for length in range(1, len(request), 40):
-            visitor = await Visitor.come(stage.port)
+            visitor = await stage.visitor()
             await visitor.send(request[:length])
             await asyncio.sleep(0.002)
             visitor.leave(reset=reset)
@@ -58,7 +58,7 @@ async def test_client_that_leaves_before_the_head_ends_the_call(
 ) -> None:
     wish = visit("head", TEXT, [rule("a", MUTE)], stream=stream)
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await until_called(stage, wish.id)
 
@@ -77,7 +77,7 @@ async def test_client_that_leaves_during_the_peek_ends_the_call(
 ) -> None:
     wish = visit("peek", TEXT, [rule("a", hang_at(1))])
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await until_called(stage, wish.id)
         await asyncio.sleep(0.02)
@@ -98,7 +98,7 @@ async def test_client_that_leaves_at_a_frame_pays_for_what_was_said_until_then(
     async with Stage(redis_server.url, prefix=prefix) as stage:
         for frame in places:
             wish = visit(f"frame-{frame}", TEXT, [rule("a", hang_at(frame))])
-            visitor = await Visitor.come(stage.port)
+            visitor = await stage.visitor()
             await visitor.send(request_bytes(wish.document))
             await visitor.read_frames(frame, 1.0)
 
@@ -117,7 +117,7 @@ async def test_client_that_leaves_during_the_second_attempt_settles_both(
 ) -> None:
     wish = visit("second", TEXT, [rule("a", BROKEN), rule("b", hang_at(3))], combo="both")
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await visitor.read_frames(3, 1.0)
 
@@ -137,7 +137,7 @@ async def test_client_that_leaves_with_the_whole_answer_was_served(
 ) -> None:
     wish = visit("whole", TEXT, [rule("a", hang_at(len(FRAMES)))])
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await visitor.read_to_end(1.0)
 
@@ -155,7 +155,7 @@ async def test_client_that_sends_two_requests_and_leaves_is_ended_by_the_budgets
     wish = visit("twice", TEXT, [rule("a", hang_at(1))])
     request = request_bytes(wish.document).replace(b"connection: close\r\n", b"")
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitor = await Visitor.come(stage.port)
+        visitor = await stage.visitor()
         await visitor.send(request * 2)
         await until_called(stage, wish.id)
 
@@ -173,7 +173,7 @@ async def test_leaving_of_one_client_disturbs_no_other(
     hung = visit("hung", TEXT, [rule("a", hang_at(3))])
     fine = visit("fine", TEXT)
     async with Stage(redis_server.url, prefix=prefix) as stage:
-        visitors = [await Visitor.come(stage.port) for _ in range(5)]
+        visitors = [await stage.visitor() for _ in range(5)]
         for visitor in visitors:
             await visitor.send(request_bytes(hung.document))
             await visitor.read_frames(3, 1.0)

@@ -82,13 +82,17 @@ async def until_cancelled(
     return time.monotonic() - started_s
 
 
-async def spent(stage: Stage) -> list[Account]:
+async def spent(stage: Stage, within_s: float = 1.0) -> list[Account]:
     """What both windows hold once everything has ended.
+
+    Args:
+        stage: where it happens.
+        within_s: how long everything may take to end.
 
     Raises:
         AssertionError: something does not end.
     """
-    left = [*await stage.settled(1.0), *await stage.idle()]
+    left = [*await stage.settled(within_s), *await stage.idle()]
     assert not left, left
     accounts = stage.accounts(MODEL)
     assert [account.in_flight for account in accounts] == [0] * len(PROVIDERS)
