@@ -23,6 +23,8 @@ FRAMES = frames_of(compose(TEXT, (), stream=True))
 MUTE = {"kind": "hang_before_headers", "max_s": LONG_S}
 BROKEN = {"kind": "status", "code": 500}
 NOTHING = Account(0, 0, 0)
+PATIENT = 10  # the budgets are not the subject: a busy machine must not use them up
+BOUND_S = 4.0  # a budget of 1 s for each of two requests, and room
 MODES = pytest.mark.parametrize("reset", [False, True], ids=["fin", "rst"])
 
 
@@ -39,7 +41,7 @@ async def test_client_that_leaves_within_its_request_reaches_nobody(
     redis_server: RedisServer, prefix: str, reset: bool
 ) -> None:
     request = request_bytes(visit("early", TEXT).document)
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         for length in range(1, len(request), 40):
             visitor = await stage.visitor()
             await visitor.send(request[:length])
@@ -57,7 +59,7 @@ async def test_client_that_leaves_before_the_head_ends_the_call(
     redis_server: RedisServer, prefix: str, stream: bool, reset: bool
 ) -> None:
     wish = visit("head", TEXT, [rule("a", MUTE)], stream=stream)
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await until_called(stage, wish.id)
@@ -76,7 +78,7 @@ async def test_client_that_leaves_during_the_peek_ends_the_call(
     redis_server: RedisServer, prefix: str, reset: bool
 ) -> None:
     wish = visit("peek", TEXT, [rule("a", hang_at(1))])
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await until_called(stage, wish.id)
@@ -95,7 +97,7 @@ async def test_client_that_leaves_at_a_frame_pays_for_what_was_said_until_then(
 ) -> None:
     cost = 0
     places = range(2, len(FRAMES) - 2)
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         for frame in places:
             wish = visit(f"frame-{frame}", TEXT, [rule("a", hang_at(frame))])
             visitor = await stage.visitor()
@@ -116,7 +118,7 @@ async def test_client_that_leaves_during_the_second_attempt_settles_both(
     redis_server: RedisServer, prefix: str, reset: bool
 ) -> None:
     wish = visit("second", TEXT, [rule("a", BROKEN), rule("b", hang_at(3))], combo="both")
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await visitor.read_frames(3, 1.0)
@@ -136,7 +138,7 @@ async def test_client_that_leaves_with_the_whole_answer_was_served(
     redis_server: RedisServer, prefix: str, reset: bool
 ) -> None:
     wish = visit("whole", TEXT, [rule("a", hang_at(len(FRAMES)))])
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitor = await stage.visitor()
         await visitor.send(request_bytes(wish.document))
         await visitor.read_to_end(1.0)
@@ -154,15 +156,15 @@ async def test_client_that_sends_two_requests_and_leaves_is_ended_by_the_budgets
 ) -> None:
     wish = visit("twice", TEXT, [rule("a", hang_at(1))])
     request = request_bytes(wish.document).replace(b"connection: close\r\n", b"")
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitor = await stage.visitor()
         await visitor.send(request * 2)
         await until_called(stage, wish.id)
 
         visitor.leave(reset=False)
-        await until_cancelled(stage, wish.id, within_s=0.6)
+        await until_cancelled(stage, wish.id, within_s=BOUND_S)
 
-        account = (await spent(stage))[0]
+        account = (await spent(stage, BOUND_S))[0]
         assert account.requests == stage.story("a", wish.id)["calls"]
         assert account.tokens == account.requests * wish.prompt_tokens
 
@@ -172,7 +174,7 @@ async def test_leaving_of_one_client_disturbs_no_other(
 ) -> None:
     hung = visit("hung", TEXT, [rule("a", hang_at(3))])
     fine = visit("fine", TEXT)
-    async with Stage(redis_server.url, prefix=prefix) as stage:
+    async with Stage(redis_server.url, prefix=prefix, scale=PATIENT) as stage:
         visitors = [await stage.visitor() for _ in range(5)]
         for visitor in visitors:
             await visitor.send(request_bytes(hung.document))

@@ -5,24 +5,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.pools import one_model
 from tests.fakes.group import SimulatedProvider, free_port, get_json
+from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 STOP_S = 15.0
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[SimulatedProvider]:
-    with SimulatedProvider({"any_key": True, "any_model": True}) as running:
-        yield running
 
 
 @pytest.fixture
@@ -54,14 +48,6 @@ def serve(provider: SimulatedProvider) -> Iterator[subprocess.Popen[bytes]]:
                 process.kill()
                 for pid in filter(is_alive, workers):
                     subprocess.run(["kill", "-9", str(pid)], check=False)
-
-
-def until(holds: Callable[[], bool], within_s: float) -> None:
-    """Wait for something another process does."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def is_ready(port: int) -> bool:

@@ -3,29 +3,14 @@
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.cluster.pools import one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider, get_json
+from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[SimulatedProvider]:
-    with SimulatedProvider({"any_key": True, "any_model": True}) as running:
-        yield running
-
-
-def until(holds: Callable[[], bool], within_s: float = 10.0) -> None:
-    """Wait for something another process does."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def is_serving(group: GatewayGroup) -> bool:

@@ -1,0 +1,14 @@
+"""Waiting for what another process does: a stated condition and a bound, never a fixed pause."""
+
+import time
+from collections.abc import Callable
+
+POLL_S = 0.02
+
+
+def until(holds: Callable[[], bool], within_s: float = 10.0) -> None:
+    """Wait until something holds."""
+    deadline_s = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline_s, f"it did not happen within {within_s} s"
+        time.sleep(POLL_S)
