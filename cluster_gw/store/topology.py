@@ -74,8 +74,8 @@ class TcpConnection(Abrupt, Connection):
 class TlsConnection(Abrupt, SSLConnection):
     """With TLS, agreed on over a connection that is already ours.
 
-    When asyncio makes both at once, Python 3.11 loses the socket of a call that is cancelled
-    between the two: the handshake goes on and nobody holds what comes of it.
+    When asyncio makes both at once, a dial that is cancelled as the handshake ends leaves a
+    connection that says farewell to the server in its own time, and nobody holds it.
     """
 
     async def _connect(self) -> None:

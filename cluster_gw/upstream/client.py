@@ -3,41 +3,30 @@
 It sends one POST and gives the answer's head, or says exactly how far it came. It keeps no time:
 the caller cancels when a phase took too long, and every cancellation closes the connection before
 it leaves. It never repeats a request and follows no redirect: what a repeat costs is not known
-here. Proxies of the environment are not used.
+here. Why the HTTP is our own: decision 0023.
 """
 
 import asyncio
 import ssl
 import time
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
-from aiohttp import ClientRequest, ClientTimeout
-from aiohttp.connector import Connection
-from aiohttp.http_parser import RawResponseMessage
-from aiohttp.streams import StreamReader
-from yarl import URL
 
-from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.upstream.connector import PooledConnector, is_public_peer
-from cluster_gw.upstream.faults import CONNECT_ERRORS, EXCHANGE_ERRORS, connect_fault, head_fault
-from cluster_gw.upstream.head import origin_head, request_head
-from cluster_gw.upstream.response import UpstreamResponse, abort
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.upstream.connection import Connection
+from cluster_gw.upstream.dialer import Dialer
+from cluster_gw.upstream.faults import unsent
+from cluster_gw.upstream.head import constant_head, request_head
+from cluster_gw.upstream.origin import Place, parse_origin
+from cluster_gw.upstream.pool import Pool
+from cluster_gw.upstream.response import UpstreamResponse
 
-_MAX_LINE_BYTES = 16_384
-_MAX_FIELD_BYTES = 65_536
-_MAX_FIELDS = 256
-# Vendors answer with about 20 headers; the bounds only keep a hostile peer from filling memory.
+_MAX_LINES: Final = 1_024
 
-_COALESCE_BYTES = 65_536
-# Below this size head and body leave in one write; above it the copy would cost more than a call.
-
-_MAX_ORIGINS = 1_024
-_SWITCHING_PROTOCOLS = 101
-_FIRST_FINAL_STATUS = 200
-
-_MAX_STALE = 8
-# A pool whose connections keep holding bytes nobody asked for is a broken peer, not bad luck.
+_MAX_STALE: Final = 8
+# A place whose connections keep holding bytes nobody asked for is a broken peer, not bad luck.
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +56,11 @@ class DispatchLate(msgspec.Struct, frozen=True):
     """The connection was ready only after `dispatch_before_s`; nothing was sent."""
 
 
-class _Origin(msgspec.Struct, frozen=True):
-    """What one URL needs for every call: the connector's request object and the first lines."""
+class _Line(msgspec.Struct, frozen=True):
+    """What all calls with the same URL and headers share."""
 
-    request: ClientRequest
-    head: str
+    place: Place
+    head: bytes
 
 
 class UpstreamClient:
@@ -85,20 +74,24 @@ class UpstreamClient:
     def __init__(self, *, keepalive_s: float = 30.0, tls: ssl.SSLContext | None = None) -> None:
         self._keepalive_s = keepalive_s
         self._tls = tls
-        self._connector: PooledConnector | None = None
-        self._origins: dict[str, _Origin] = {}
-        self._timeouts: dict[float, ClientTimeout] = {}
+        self._pool: Pool | None = None
+        self._dialer: Dialer | None = None
+        self._lines: dict[tuple[str, tuple[tuple[str, str], ...]], _Line] = {}
 
     async def start(self) -> None:
         """Creates the pool; must run on the loop that will make the calls."""
-        self._loop = asyncio.get_running_loop()
-        self._connector = PooledConnector(self._keepalive_s, self._tls)
+        loop = asyncio.get_running_loop()
+        self._pool = Pool(loop, self._keepalive_s)
+        self._dialer = Dialer(loop, self._tls, self._pool.give)
 
     async def close(self) -> None:
         """Closes the pool. Calls must have ended: their owners cancel or close them first."""
-        if self._connector is not None:
-            await self._connector.close(abort_ssl=True)
-            self._connector = None
+        pool, dialer, self._pool, self._dialer = self._pool, self._dialer, None, None
+        if pool is not None:
+            pool.close()
+        if dialer is not None:
+            await dialer.close()
+        await asyncio.sleep(0)  # sockets are closed in the turn after they were aborted
 
     async def post(self, call: UpstreamCall) -> UpstreamResponse | DispatchLate | Fault:
         """Sends the call and waits for the final status line and headers.
@@ -107,106 +100,52 @@ class UpstreamClient:
             The response with its body unread, whatever its status; `DispatchLate`; or a fault
             with `sent` NOT_SENT exactly when no byte was handed to a connection.
         """
-        origin = self._origins.get(call.url) or self._add_origin(call.url)
-        if isinstance(origin, Fault):
-            return origin
-        head = request_head(origin.head, call.headers, len(call.body))
-        if head is None:
-            return _unsent(FaultKind.CREDENTIAL, "a request header cannot be sent")
-        connection = await self._connect(origin, call)
+        line = self._lines.get((call.url, call.headers)) or self._add_line(call)
+        if isinstance(line, Fault):
+            return line
+        pool = self._pool
+        if pool is None:
+            return unsent(FaultKind.CONNECT, "connect: client is closed")
+        connection = pool.take(line.place) or await self._dial(line.place, call)
         if isinstance(connection, Fault):
             return connection
+        if call.public_only and not connection.is_public:
+            connection.abort()
+            return unsent(FaultKind.CONNECT, "connect: address is not public")
         # Not the loop's clock: it stands still during a turn, and a long turn makes us late.
         if call.dispatch_before_s is not None and time.monotonic() > call.dispatch_before_s:
-            connection.release()
+            pool.give(connection)
             return DispatchLate()
-        if call.on_sent is not None:
-            call.on_sent()
-        return await _exchange(connection, head, call.body)
-
-    def _add_origin(self, text: str) -> _Origin | Fault:
+        response = UpstreamResponse(connection)
         try:
-            url = URL(text)
-            request = ClientRequest("POST", url, loop=self._loop)
-        except ValueError:
-            return _unsent(FaultKind.CONNECT, "connect: url is not valid")
-        if url.scheme not in {"http", "https"} or not url.raw_host:
-            return _unsent(FaultKind.CONNECT, "connect: url is not http")
-        if len(self._origins) >= _MAX_ORIGINS:
-            self._origins.clear()
-        origin = _Origin(request, origin_head(url.raw_path_qs, url.host_port_subcomponent or ""))
-        self._origins[text] = origin
-        return origin
+            if call.on_sent is not None:
+                call.on_sent()
+            head = response.expect()
+            connection.send(response, request_head(line.head, len(call.body)), call.body)
+            await head
+        except BaseException:
+            response.close()
+            raise
+        fault = response.fault
+        return response if fault is None or response.status else fault
 
-    async def _connect(self, origin: _Origin, call: UpstreamCall) -> Connection | Fault:
-        connector = self._connector
-        if connector is None:
-            return _unsent(FaultKind.CONNECT, "connect: client is closed")
-        timeout = self._timeout(call.connect_timeout_s)
+    def _add_line(self, call: UpstreamCall) -> _Line | Fault:
+        origin = parse_origin(call.url)
+        if origin is None:
+            return unsent(FaultKind.CONNECT, "connect: url is not valid")
+        head = constant_head(origin.head, call.headers)
+        if head is None:
+            return unsent(FaultKind.CREDENTIAL, "a request header cannot be sent")
+        if len(self._lines) >= _MAX_LINES:
+            self._lines.clear()
+        line = self._lines[call.url, call.headers] = _Line(origin.place, head)
+        return line
+
+    async def _dial(self, place: Place, call: UpstreamCall) -> Connection | Fault:
         for _ in range(_MAX_STALE):
-            try:
-                connection = await connector.connect(origin.request, traces=[], timeout=timeout)
-            except CONNECT_ERRORS as exc:
-                return connect_fault(exc)
-            protocol = connection.protocol
-            if protocol is None or protocol.should_close or not protocol.is_connected():
-                # It holds an answer nobody asked for (it would be read as ours), or it is gone.
-                abort(connection)
-                continue
-            if call.public_only and not is_public_peer(connection):
-                abort(connection)
-                return _unsent(FaultKind.CONNECT, "connect: address is not public")
-            return connection
-        return _unsent(FaultKind.CONNECT, "connect: peer spoils its connections")
-
-    def _timeout(self, connect_s: float) -> ClientTimeout:
-        known = self._timeouts.get(connect_s)
-        if known is None:
-            if len(self._timeouts) >= _MAX_ORIGINS:
-                self._timeouts.clear()
-            known = ClientTimeout(connect=connect_s, ceil_threshold=connect_s + 1.0)
-            self._timeouts[connect_s] = known
-        return known
-
-
-async def _exchange(connection: Connection, head: bytes, body: bytes) -> UpstreamResponse | Fault:
-    """Writes the request and reads the final answer head, on a connection that is ready."""
-    protocol, transport = connection.protocol, connection.transport
-    if protocol is None or transport is None:
-        return _unsent(FaultKind.CONNECT, "connect: connection lost")
-    protocol.set_response_params(
-        read_until_eof=True,
-        auto_decompress=False,
-        max_line_size=_MAX_LINE_BYTES,
-        max_field_size=_MAX_FIELD_BYTES,
-        max_headers=_MAX_FIELDS,
-    )
-    try:
-        if len(body) < _COALESCE_BYTES:
-            transport.write(head + body)
-        else:
-            transport.write(head)
-            transport.write(body)
-        message, payload = await protocol.read()
-        while message.code < _FIRST_FINAL_STATUS and message.code != _SWITCHING_PROTOCOLS:
-            message, payload = await protocol.read()
-        return _answer(connection, message, payload)
-    except EXCHANGE_ERRORS as exc:
-        abort(connection)
-        return head_fault(exc)
-    except BaseException:
-        abort(connection)
-        raise
-
-
-def _answer(
-    connection: Connection, message: RawResponseMessage, payload: StreamReader
-) -> UpstreamResponse | Fault:
-    if message.code == _SWITCHING_PROTOCOLS:
-        abort(connection)
-        return Fault(kind=FaultKind.MALFORMED, message="answer switches protocols")
-    return UpstreamResponse(connection, message, payload)
-
-
-def _unsent(kind: FaultKind, message: str) -> Fault:
-    return Fault(kind=kind, sent=Sent.NOT_SENT, message=message)
+            if self._dialer is None:
+                return unsent(FaultKind.CONNECT, "connect: client is closed")
+            connection = await self._dialer.dial(place, call.connect_timeout_s)
+            if isinstance(connection, Fault) or connection.is_usable:
+                return connection
+        return unsent(FaultKind.CONNECT, "connect: peer spoils its connections")

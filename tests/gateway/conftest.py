@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -55,7 +56,7 @@ async def start(redis_url: str, simulator: RunningSimulator) -> AsyncIterator[St
             **sections,
         }
         # A prefix of its own keeps each test's counters apart on the shared server.
-        gateway = Gateway(config, redis_url, prefix=f"t{id(started):x}")
+        gateway = Gateway(config, redis_url, prefix=f"t{uuid4().hex}")
         await gateway.__aenter__()
         started.append(gateway)
         return gateway

@@ -1,11 +1,19 @@
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import gc
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from typing import Any
 
 import pytest
+import uvloop
 
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts, load_scripts
 from tests.fakes.redis_server import RedisServer, redis_binary
+
+LeftOpen = Callable[[Iterable[Coroutine[Any, Any, None]]], list[str]]
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +58,28 @@ def scripts() -> Scripts:
 @pytest.fixture
 def keys() -> Keys:
     return Keys("gw1")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Of a server that accepts connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def left_open(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LeftOpen:
+    """Runs each work in a loop of its own and tells what they left for the collector to close."""
+
+    def run(works: Iterable[Coroutine[Any, Any, None]]) -> list[str]:
+        gc.collect()
+        left: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "unraisablehook", lambda one: left.append(repr(one.exc_value)))
+            for work in works:
+                with asyncio.Runner(loop_factory=request.param) as runner:
+                    runner.run(work)
+            gc.collect()
+        return left
+
+    return run

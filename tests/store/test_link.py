@@ -7,10 +7,11 @@ import pytest
 from redis.asyncio.connection import AbstractConnection
 
 from cluster_gw.store.address import Login, Server
-from cluster_gw.store.lane import pack
-from cluster_gw.store.link import NO_MASTER, NOBODY_KNOWS, Link
-from cluster_gw.store.topology import Dialer
+from cluster_gw.store.lane import disconnect, pack
+from cluster_gw.store.link import NO_MASTER, NOBODY_KNOWS, Link, _end
+from cluster_gw.store.topology import Dialer, FixedServer
 from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.store.conftest import LeftOpen
 
 
 class Pointer:
@@ -108,3 +109,27 @@ async def test_link_says_why_it_is_down(
     own_server.command("CONFIG", "SET", "requirepass", "x")
     await until(lambda: "AuthenticationError" in link.fault)
     assert not link.is_up
+
+
+def test_server_is_given_up_wholly_though_the_link_is_closed_meanwhile(
+    silent_port: int, left_open: LeftOpen
+) -> None:
+    async def close_after(turns: int) -> None:
+        server = Server("127.0.0.1", silent_port)
+        source = FixedServer(Dialer(login=Login(), tls=None), server)
+        link = Link(source, deadline_s=0.3, max_pending=100, on_change=lambda: None)
+        connection = source.dial(server)
+        await connection.connect()  # type: ignore[no-untyped-call]
+
+        async def give_up() -> None:
+            await _end(link._lane_on(connection), connection)
+
+        giving_up = asyncio.ensure_future(give_up())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        giving_up.cancel()
+        await asyncio.gather(giving_up, return_exceptions=True)
+        assert turns == 0 or not connection.is_connected
+        await disconnect(connection)
+
+    assert left_open(close_after(turns) for turns in range(6)) == []

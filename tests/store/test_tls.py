@@ -1,6 +1,7 @@
 """TLS to real servers, with certificates made for the test."""
 
-import gc
+import asyncio
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,11 +10,16 @@ from pathlib import Path
 import pytest
 
 from cluster_gw.errors import StoreLostError
+from cluster_gw.store.address import Login, Server, Tls
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.topology import Dialer, TlsConnection
 from tests.fakes.redis_nodes import RedisNode, free_ports, until
 from tests.fakes.redis_server import redis_binary
+from tests.store.conftest import LeftOpen
 
 DAYS = "2"
+QUICK_TURNS = 14  # of the loop; each of the later ones takes 1 ms
+TURNS = (*range(QUICK_TURNS), *range(QUICK_TURNS, 40, 3))
 
 
 def openssl(*words: str) -> None:
@@ -37,20 +43,6 @@ def make_certificate(folder: Path, name: str, alternative: str) -> None:
     authority = ("-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key", "-CAcreateserial")
     sign = ("x509", "-req", "-in", str(request), "-days", DAYS, "-extfile", str(extra))
     openssl(*sign, *authority, "-out", f"{folder}/{name}.crt")
-
-
-# asyncio of Python 3.11 leaves the socket of a TLS connect to the collector when the connect is
-# cancelled in the turn in which the socket was made; a client that is closed meanwhile does that.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore:Exception ignored in. <{what}")
-    for what in ("function _SelectorTransport.__del__", "socket.socket fd")
-]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_to_later_tests() -> Iterator[None]:
-    yield
-    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +133,45 @@ async def test_host_check_can_be_left_out_for_certificates_of_another_name(
 
     assert await client.call("PING") == b"PONG"
     await client.close()
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "rediss+cluster"])
+def test_client_that_is_closed_at_any_moment_leaves_nothing_open(
+    folder: Path, port: int, left_open: LeftOpen, scheme: str
+) -> None:
+    url = f"{scheme}://127.0.0.1:{port}?{options(folder)}"
+
+    async def come_and_go(turns: int) -> None:
+        client = RedisClient(url, prefix="gw1")
+        starting = asyncio.ensure_future(client.start(5.0))
+        for _ in range(turns):
+            await asyncio.sleep(0 if turns < QUICK_TURNS else 0.001)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await client.close()
+
+    assert left_open(come_and_go(turns) for turns in TURNS) == []
+
+
+def test_dial_that_is_cancelled_as_the_handshake_ends_leaves_nothing_open(
+    folder: Path, port: int, left_open: LeftOpen
+) -> None:
+    ca, cert, key = (f"{folder}/{name}" for name in ("ca.crt", "worker.crt", "worker.key"))
+    dialer = Dialer(login=Login(), tls=Tls(ca_file=ca, cert_file=cert, key_file=key))
+
+    async def dial_and_cancel() -> None:
+        connection = dialer.to(Server("127.0.0.1", port))
+        dialing = asyncio.ensure_future(connection.connect())  # type: ignore[no-untyped-call]
+
+        class Telling(ssl.SSLObject):
+            def do_handshake(self) -> None:
+                super().do_handshake()
+                dialing.cancel()
+
+        assert isinstance(connection, TlsConnection)
+        connection.ssl_context.get().sslobject_class = Telling
+        await asyncio.wait([dialing])
+        assert dialing.cancelled()
+        assert not connection.is_connected
+
+    assert left_open([dial_and_cancel()]) == []

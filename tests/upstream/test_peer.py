@@ -1,6 +1,6 @@
 import pytest
 
-from cluster_gw.upstream.connector import is_public_address
+from cluster_gw.upstream.peer import is_public_address
 
 
 @pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
