@@ -40,7 +40,7 @@ from bench.targets import (
 WARM_S = 1.0
 QUICK_WARM_S, QUICK_S = 0.5, 2.5
 GONE_LIMIT_S = 2.0
-PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "aiohttp", "redis", "hiredis", "msgspec")
+PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "redis", "hiredis", "msgspec")
 
 
 class Bench:

@@ -1,7 +1,7 @@
 """A pass-through on the gateway's own stack with none of its features: what the stack costs.
 
-uvicorn, a Starlette route with a raw ASGI endpoint and one aiohttp session. The first segment of
-the path names the port of the upstream: `/19100/v1/chat/completions`. `python -m bench.bare PORT`.
+uvicorn, a Starlette route with a raw ASGI endpoint and our upstream pool. The first segment of the
+path names the port of the upstream: `/19100/v1/chat/completions`. `python -m bench.bare PORT`.
 """
 
 import asyncio
@@ -10,44 +10,51 @@ import gc
 import sys
 from collections.abc import AsyncIterator
 
-import aiohttp
 import uvicorn
 import uvloop
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.upstream.client import UpstreamCall, UpstreamClient
+from cluster_gw.upstream.response import UpstreamResponse
+
 KEPT_HEADERS = ("content-type", "content-length")
+HEADERS = (("content-type", "application/json"),)
+CONNECT_TIMEOUT_S = 5.0
 
 
 class PassThrough:
     """Reads the body, sends it on, gives the answer back as it comes."""
 
     def __init__(self) -> None:
-        self.session: aiohttp.ClientSession | None = None
+        self.upstream = UpstreamClient()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
         _, port, rest = scope["path"].split("/", 2)
-        assert self.session is not None  # noqa: S101  # set by the lifespan
-        async with self.session.post(
-            f"http://127.0.0.1:{int(port)}/{rest}",
-            data=body,
-            headers={"content-type": "application/json"},
-            allow_redirects=False,
-        ) as answer:
-            headers = [
-                (name.encode(), value.encode())
-                for name in KEPT_HEADERS
-                if (value := answer.headers.get(name)) is not None
-            ]
-            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            if "content-length" in answer.headers:
-                await send({"type": "http.response.body", "body": await answer.read()})
-                return
-            while chunk := await answer.content.readany():
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+        answer = await self.upstream.post(
+            UpstreamCall(
+                url=f"http://127.0.0.1:{int(port)}/{rest}",
+                headers=HEADERS,
+                body=body,
+                connect_timeout_s=CONNECT_TIMEOUT_S,
+            )
+        )
+        if not isinstance(answer, UpstreamResponse):
+            raise ConnectionError(answer)
+        headers = [
+            (name.encode(), value.encode())
+            for name in KEPT_HEADERS
+            if (value := answer.headers.get(name)) is not None
+        ]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        while chunk := await answer.read_chunk():
+            if isinstance(chunk, Fault):
+                raise ConnectionError(chunk)
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _body(receive: Receive) -> bytes:
@@ -64,14 +71,9 @@ def build() -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
-            auto_decompress=False,
-        ) as session:
-            endpoint.session = session
-            yield
+        await endpoint.upstream.start()
+        yield
+        await endpoint.upstream.close()
 
     routes = [Route("/{port:int}/{rest:path}", endpoint, methods=["POST"])]
     return Starlette(routes=routes, lifespan=lifespan)

