@@ -62,7 +62,8 @@ def judge(policy: GatePolicy, *, text: str, tool_call_count: int, saw_terminal: 
         if policy.reject_empty and not text.strip():
             return EMPTY
         # Bytes, not characters, and untrimmed: what operators measured with the first generation.
-        if len(text.encode("utf-8", "surrogatepass")) < policy.min_content_length:
+        least = policy.min_content_length
+        if least > 0 and len(text.encode("utf-8", "surrogatepass")) < least:
             return TOO_SHORT
     if any(needle and needle in text for needle in policy.forbidden_substrings):
         return FORBIDDEN
