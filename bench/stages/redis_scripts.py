@@ -1,30 +1,188 @@
-"""Server time of the admission scripts: `python -m bench.stages.redis_scripts [server binary]`.
+"""Redis' part of a request: `python -m bench.stages.redis_scripts [server binary]`.
 
-Prints microseconds per call as the server counts them (commandstats), for a target with all limits
-set: with its model window alone, and with its key's window as well. The clock is the server's, so
-buckets move; keys spread over 50 accounts.
+Prints microseconds per call, for reservations (or holds) and settlements in turn, each settled more
+than a second after it was taken. `script` is the time of the script as the server counts it
+(commandstats), the least of all batches, so that a busy machine does not matter; `cpu` is all the
+server spends on such a call, its reading and writing of sockets included, the median of several
+rounds. Every window is full before: 25 hours and 62 seconds of calls, made with a clock of our own;
+then the server's clock takes over. Server and client have a core each.
 """
 
 import asyncio
+import os
+import statistics
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
 
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.admission import Admissions, Lease, Settlement, TargetLimits
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.clients import Claim, Holds, Standing, Used
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import load_scripts
-from cluster_gw.units import KeyId, LeaseId
+from cluster_gw.units import ClientId, KeyId, LeaseId
 from tests.fakes.redis_server import RedisServer, redis_binary
 
-ACCOUNTS = 50
-CALLS = 4000
+ACCOUNTS = 20
+BATCH = 200
+ROUNDS = 7
+ROUND_S = 0.4
+SETTLED_AFTER_S = 1.2
+TTL_MS = 130_000
+HOURS, SECONDS, PER_SECOND = 25, 62, 3
 WIDE = Limits(rpm=10**6, rpd=10**7, tpm=10**9, tpd=10**10, concurrency=10**5)
+ROOMY = Allowance(
+    rpm=10**6, tpm=10**9, concurrency=10**5, monthly_tokens=10**12, monthly_micro_usd=10**12
+)
 DEMAND = Demand(input_tokens=200, output_tokens=1000)
+DONE = Settlement(counts_request=True, tokens=900, outcome="success")
 
 
-def targets(limits: Limits, *, key_limits: Limits, day_reset: str) -> list[TargetLimits]:
+class Stage:
+    """A pair of scripts on one server, by turns with a clock of our own and the server's."""
+
+    def __init__(self, client: RedisClient, targets: list[TargetLimits]) -> None:
+        self.client = client
+        self.now_ms = 0
+        self._targets = targets
+        self._taken = 0
+        scripts, keys = load_scripts(), Keys("gw1")
+        self.admissions = Admissions(
+            client,
+            scripts,
+            keys,
+            worker_id="bench-host-0-0123456789",
+            clock_ms=lambda: self.now_ms or time.time_ns() // 1_000_000,
+            monotonic_s=time.monotonic,
+            server_now_ms=lambda: self.now_ms,
+        )
+        self._holds = Holds(
+            client,
+            scripts,
+            keys,
+            self.admissions.settlements,
+            worker_id="bench-host-0-0123456789",
+            monotonic_s=time.monotonic,
+            server_now_ms=lambda: self.now_ms,
+        )
+
+    def _name(self) -> LeaseId:
+        self._taken += 1
+        return LeaseId(f"019{self._taken:012x}0123456789.1")
+
+    async def take(self) -> Callable[[], None]:
+        """Reserves on the next account, or holds for the next client; gives the settlement."""
+        number = self._taken % ACCOUNTS
+        if not self._targets:
+            claim = Claim(
+                id=self._name(),
+                client=ClientId(f"app-{number}"),
+                allowance=ROOMY,
+                tokens=1200,
+                prompt_tokens=200,
+                micro_usd=500,
+                prompt_micro_usd=20,
+            )
+            standing = await self._holds.ask(claim, ttl_ms=TTL_MS).answer()
+            if isinstance(standing, Standing):
+                used = Used(requests=1, tokens=900, micro_usd=300)
+                return lambda: self._holds.settle(claim, used)
+            raise RuntimeError(f"refused: {standing}")
+        lease = await self.admissions.reserve(
+            self._targets[number], self._name(), DEMAND, ttl_ms=TTL_MS
+        )
+        if isinstance(lease, Lease):
+            return lambda: self.admissions.settle(lease, DONE)
+        raise RuntimeError(f"refused: {lease}")
+
+    async def settle(self, taken: list[Callable[[], None]]) -> None:
+        for settlement in taken:
+            settlement()
+        await self.admissions.drain(10.0)
+
+    async def fill(self) -> None:
+        """Calls in each of the last 25 hours and 62 seconds."""
+        present_ms = time.time_ns() // 1_000_000 - SETTLED_AFTER_S * 1000
+        hours = [present_ms - 3_600_000 * ago for ago in range(HOURS - 1, 0, -1)]
+        seconds = [present_ms - 1000 * ago for ago in range(SECONDS - 1, -1, -1)]
+        before: list[Callable[[], None]] = []
+        for at_ms in (*hours, *(second for second in seconds for _ in range(PER_SECOND))):
+            self.now_ms = round(at_ms)
+            taken = await asyncio.gather(*(self.take() for _ in range(ACCOUNTS)))
+            await self.settle(before)
+            before = list(taken)
+        await self.settle(before)
+        self.now_ms = 0
+
+
+class Spent(NamedTuple):
+    """Microseconds: of all calls since the last look, their number, and of the whole server."""
+
+    calls: int
+    script_us: float
+    cpu_us: float
+
+    def since(self, before: "Spent") -> "Spent":
+        """The server's time grows all the while; the rest was reset at `before`."""
+        return self._replace(cpu_us=self.cpu_us - before.cpu_us)
+
+
+async def spent(client: RedisClient) -> Spent:
+    stats = (await client.call("INFO", "commandstats", "cpu")).decode()
+    await client.call("CONFIG", "RESETSTAT")
+    calls, script_us, cpu_us = 0, 0.0, 0.0
+    for line in stats.splitlines():
+        if line.startswith("cmdstat_evalsha:"):
+            words = dict(part.split("=") for part in line.split(":")[1].split(","))
+            calls, script_us = int(words["calls"]), float(words["usec"])
+        if line.startswith(("used_cpu_user:", "used_cpu_sys:")):
+            cpu_us += float(line.split(":")[1]) * 1e6
+    return Spent(calls, script_us, cpu_us)
+
+
+class Side(NamedTuple):
+    """What was measured of one of the two scripts, by batch and by round."""
+
+    script_us: list[float]
+    cpu_us: list[float]
+
+    def add(self, batches: list[Spent]) -> None:
+        calls = sum(batch.calls for batch in batches)
+        self.script_us.extend(batch.script_us / batch.calls for batch in batches)
+        self.cpu_us.append(sum(batch.cpu_us for batch in batches) / calls)
+
+
+async def rounds(stage: Stage) -> tuple[Side, Side]:
+    """Take and settle in turns, for a few rounds."""
+    waiting: deque[tuple[float, list[Callable[[], None]]]] = deque()
+    sides = Side([], []), Side([], [])
+    for number in range(ROUNDS + 1):  # the first one only fills the queue
+        until_s = time.monotonic() + (ROUND_S if number else 1.5 * SETTLED_AFTER_S)
+        taken: list[Spent] = []
+        settled: list[Spent] = []
+        while time.monotonic() < until_s:
+            before = await spent(stage.client)
+            group = await asyncio.gather(*(stage.take() for _ in range(BATCH)))
+            waiting.append((time.monotonic(), list(group)))
+            after = await spent(stage.client)
+            taken.append(after.since(before))
+            if time.monotonic() - waiting[0][0] > SETTLED_AFTER_S:
+                await stage.settle(waiting.popleft()[1])
+                settled.append((await spent(stage.client)).since(after))
+        if number:
+            sides[0].add(taken)
+            sides[1].add(settled)
+    for _, group in waiting:
+        await stage.settle(group)
+    return sides
+
+
+def targets(*, has_key_limits: bool, day_reset: str) -> list[TargetLimits]:
     return [
         TargetLimits(
             provider="p",
@@ -32,78 +190,55 @@ def targets(limits: Limits, *, key_limits: Limits, day_reset: str) -> list[Targe
             key=KeyId(f"k{number}"),
             model="llama-3.3-70b-versatile",
             day_reset=day_reset,
-            model_limits=limits,
-            key_limits=key_limits,
+            model_limits=WIDE,
+            key_limits=WIDE if has_key_limits else Limits(),
         )
         for number in range(ACCOUNTS)
     ]
 
 
-async def usec_per_call(client: RedisClient) -> float:
-    stats = (await client.call("INFO", "commandstats")).decode()
-    line = next(line for line in stats.splitlines() if line.startswith("cmdstat_evalsha:"))
-    await client.call("CONFIG", "RESETSTAT")
-    return float(line.split("usec_per_call=")[1].split(",")[0])
-
-
-async def measure(client: RedisClient, label: str, chosen: list[TargetLimits]) -> None:
-    admissions = Admissions(
-        client,
-        load_scripts(),
-        Keys("gw1"),
-        worker_id="bench",
-        clock_ms=lambda: time.time_ns() // 1_000_000,
-        monotonic_s=time.monotonic,
-    )
-    await client.call("FLUSHALL")
-    leases: list[Lease] = []
-    await client.call("CONFIG", "RESETSTAT")
-    started_s = time.monotonic()
-    for first in range(0, CALLS, ACCOUNTS):
-        answers = await asyncio.gather(
-            *(
-                admissions.reserve(
-                    target, LeaseId(f"{label}-{first + number}"), DEMAND, ttl_ms=60_000
-                )
-                for number, target in enumerate(chosen)
-            )
-        )
-        leases += [answer for answer in answers if isinstance(answer, Lease)]
-    elapsed_s = time.monotonic() - started_s
-    reserve = await usec_per_call(client)
-    for lease in leases:
-        admissions.settle(lease, Settlement(counts_request=True, tokens=900, outcome="success"))
-    await admissions.drain(30.0)
-    settle = await usec_per_call(client) if leases else float("nan")
-    rate = CALLS / elapsed_s
-    print(f"{label:34} reserve {reserve:5.1f} us  settle {settle:5.1f} us  {rate:6.0f} reserves/s")
-    await admissions.close()
+def show(label: str, sides: tuple[Side, Side]) -> None:
+    cells = []
+    for name, find in (
+        ("script", lambda side: min(side.script_us)),
+        ("cpu", lambda side: statistics.median(side.cpu_us)),
+    ):
+        take, settle = map(find, sides)
+        cells.append(f"{name} {take:5.1f} + {settle:5.1f} = {take + settle:6.1f} us")
+    print(f"{label:26}", "   ".join(cells), flush=True)
 
 
 async def measure_nothing(client: RedisClient) -> None:
     """The floor: a script that does nothing with as many keys and arguments as one window takes."""
     sha = await client.call("SCRIPT", "LOAD", "#!lua\nreturn {1, 'ok', 1, 1}")
-    await client.call("CONFIG", "RESETSTAT")
+    await spent(client)
     names, arguments = [f"gw1:lz:{{p.a}}:{n}" for n in range(4)], ["1000000"] * 13
-    for _ in range(CALLS // ACCOUNTS):
-        calls = (client.call("EVALSHA", sha, 4, *names, *arguments) for _ in range(ACCOUNTS))
+    for _ in range(20):
+        calls = (client.call("EVALSHA", sha, 4, *names, *arguments) for _ in range(BATCH))
         await asyncio.gather(*calls)
-    print(f"{'a script that does nothing':34} {await usec_per_call(client):13.1f} us")
+    nothing = await spent(client)
+    print(f"{'a script that does nothing':26} script {nothing.script_us / nothing.calls:5.1f} us")
 
 
 async def main(binary: str) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[-1:])  # the server keeps it
     with RedisServer(binary) as server:
-        client = RedisClient(server.url, prefix="gw1")
+        os.sched_setaffinity(0, cores[:1])
+        client = RedisClient(server.url, prefix="gw1", deadline_s=10.0)
         await client.start(10.0)
         await measure_nothing(client)
-        none = Limits()
-        for day in ("rolling", "UTC"):
-            await measure(
-                client, f"model, day {day}", targets(WIDE, key_limits=none, day_reset=day)
-            )
-            await measure(
-                client, f"model and key, day {day}", targets(WIDE, key_limits=WIDE, day_reset=day)
-            )
+        for label, chosen in (
+            ("model", targets(has_key_limits=False, day_reset="rolling")),
+            ("model and key", targets(has_key_limits=True, day_reset="rolling")),
+            ("model and key, UTC day", targets(has_key_limits=True, day_reset="UTC")),
+            ("client", []),
+        ):
+            await client.call("FLUSHALL")
+            stage = Stage(client, chosen)
+            await stage.fill()
+            show(label, await rounds(stage))
+            await stage.admissions.close()
         await client.close()
 
 

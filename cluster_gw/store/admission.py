@@ -16,6 +16,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import Lease, Refusal, Settlement, TargetLimits
+from cluster_gw.store.packing import ZERO, bulk
 from cluster_gw.store.plan import Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
@@ -61,22 +62,21 @@ class Admissions:
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
         self._client = client
-        self._script = scripts["admission/reserve"]
-        self._worker_id = encode_part(worker_id)
+        self._worker = bulk(encode_part(worker_id))
         self._clock_ms = clock_ms
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
-        self._plans = Plans(keys)
+        self._plans = Plans(keys, scripts)
         self._days = Days()
         self.refusals = Refusals()
         self.settlements = SettlementQueue(
             client,
-            scripts["admission/settle"],
             self._days,
             clock_ms=clock_ms,
             monotonic_s=monotonic_s,
             server_now_ms=server_now_ms,
         )
+        client.know(scripts["admission/reserve"], scripts["admission/settle"])
 
     @property
     def pending(self) -> int:
@@ -113,7 +113,7 @@ class Admissions:
             raise
         except (StoreLostError, asyncio.CancelledError):
             # It may have been granted: the release fences the id, whichever comes first.
-            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED)
+            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED, second=0)
             raise
         if reply[0] == 0:
             return self._refused(plan, demand.total_tokens, reply)
@@ -127,6 +127,7 @@ class Admissions:
             admitted_at_s=self._monotonic_s(),
             requests_left=reply[2],
             tokens_left=reply[3],
+            second=reply[4],
         )
 
     def settle(self, lease: Lease, settlement: Settlement) -> None:
@@ -134,7 +135,9 @@ class Admissions:
         plan = self._plans.of(lease.target)
         for window in plan.windows:
             self.refusals.forget_concurrency(window)
-        self.settlements.add(plan, lease.target.day_reset, lease.id, settlement)
+        self.settlements.add(
+            plan, lease.target.day_reset, lease.id, settlement, second=lease.second
+        )
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
@@ -148,30 +151,19 @@ class Admissions:
         self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
     ) -> list[Reply]:
         """Run the script, once more with the server's clock if ours is in another day."""
-        reply = await self._reserve(plan, zone, lease_id, demand, ttl_ms, self._clock_ms())
-        if reply[0] == 0 and reply[1] == b"day_stale":
-            reply = await self._reserve(plan, zone, lease_id, demand, ttl_ms, int(reply[4]))
-        return reply
-
-    async def _reserve(
-        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int, now_ms: int
-    ) -> list[Reply]:
-        day = self._days.of(now_ms, zone)
-        return await self._client.run(
-            self._script,
-            plan.keys,
-            (
-                lease_id,
-                self._worker_id,
-                demand.total_tokens,
-                demand.input_tokens,
-                min(ttl_ms, LEASE_MAX_MS),
-                day.id,
-                day.end_ms,
-                *plan.limits,
-                self._server_now_ms(),
-            ),
+        own = bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))
+        template, now_ms = plan.reserve, self._server_now_ms()
+        rest = plan.bounds + (bulk(now_ms) if now_ms else ZERO)
+        day = self._days.packed(self._clock_ms(), zone)
+        reply = await self._client.run_packed(
+            template, b"".join((template.head, own, self._worker, day, rest))
         )
+        if reply[0] == 0 and reply[1] == b"day_stale":
+            day = self._days.packed(int(reply[4]), zone)
+            reply = await self._client.run_packed(
+                template, b"".join((template.head, own, self._worker, day, rest))
+            )
+        return reply
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()

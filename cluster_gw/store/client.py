@@ -12,8 +12,17 @@ from typing import Final, Protocol
 from cluster_gw.errors import ConfigInvalidError, ScriptContractError, StoreLostError
 from cluster_gw.store.address import Address, AddressError, parse_address
 from cluster_gw.store.cluster import Cluster
-from cluster_gw.store.lane import Argument, Lane, NotSentError, Reply, ScriptMissingError, pack
+from cluster_gw.store.lane import (
+    Argument,
+    Lane,
+    NotSentError,
+    Reply,
+    ScriptMissingError,
+    Sink,
+    pack,
+)
 from cluster_gw.store.link import Link
+from cluster_gw.store.packing import Template, bulk, template_of
 from cluster_gw.store.scripts import Script
 from cluster_gw.store.topology import ConnectionSource, Dialer, FixedServer, SentinelMaster
 
@@ -107,6 +116,7 @@ class RedisClient:
         self._was_up = False
         self._up = asyncio.Event()
         self._callbacks: list[Callable[[bool], None]] = []
+        self._scripts: list[Script] = []
         try:
             self._route = self._build(parse_address(url))
         except AddressError as fault:  # its text repeats nothing of the URL
@@ -169,15 +179,29 @@ class RedisClient:
         """Stop reconnecting and close the connections; calls still waiting fail."""
         await self._route.close()
 
+    def know(self, *scripts: Script) -> None:
+        """Load scripts now and whenever a connection was gained, so that calls find them."""
+        self._scripts.extend(script for script in scripts if script not in self._scripts)
+        if self.is_up:
+            self._load_known()
+
     def submit(self, *args: Argument, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a command without waiting: see `call`; the future carries the reply or fault."""
-        return self._submit_on(self._route.lane_for(args), args, lazy=lazy)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        _send(self._route.lane_for(args), pack(args), future, lazy=lazy)
+        return future
 
-    def submit_script(
-        self, script: Script, keys: Sequence[str], args: Sequence[Argument], *, lazy: bool = False
-    ) -> asyncio.Future[Reply]:
-        """Queue a script by its SHA-1; fails with `ScriptMissingError` when it must be loaded."""
-        return self.submit("EVALSHA", script.sha, len(keys), *keys, *args, lazy=lazy)
+    def send(self, template: Template, packed: bytes, sink: Sink, *, lazy: bool = False) -> None:
+        """Queue a script call that is packed already; its outcome goes to `sink`.
+
+        Args:
+            template: what `packed` begins with.
+            packed: the whole call.
+            sink: also told when the script must be loaded first: `ScriptMissingError`. Whoever
+                takes it there tells `count_lost` what was lost.
+            lazy: whether it may wait up to 2 ms for company.
+        """
+        _send(self._route.lane_for(template.route), packed, sink, lazy=lazy)
 
     async def call(self, *args: Argument, lazy: bool = False) -> Reply:
         """Run a command.
@@ -193,12 +217,21 @@ class RedisClient:
             StoreLostError: no reply in time, or Redis refused to work; it may have been applied.
             ScriptContractError: Redis called the command wrong.
         """
-        return await self.submit(*args, lazy=lazy)
+        try:
+            return await self.submit(*args, lazy=lazy)
+        except StoreLostError as fault:
+            self.count_lost(fault)
+            raise
 
     async def run(
-        self, script: Script, keys: Sequence[str], args: Sequence[Argument], *, lazy: bool = False
+        self, script: Script, keys: Sequence[str], args: Sequence[str | int]
     ) -> list[Reply]:
-        """Run a script, loading it first when the server does not know it.
+        """Run a script, loading it first when the server does not know it: see `run_packed`."""
+        template = template_of(script, keys, len(args))
+        return await self.run_packed(template, template.head + bulk(*args))
+
+    async def run_packed(self, template: Template, packed: bytes) -> list[Reply]:
+        """Run a script call that is packed already, loading the script first where it is unknown.
 
         Returns:
             The reply, always a list.
@@ -207,23 +240,46 @@ class RedisClient:
             StoreLostError: see `call`.
             ScriptContractError: the script refused its arguments, or did not answer a list.
         """
-        until_s = asyncio.get_running_loop().time() + self.deadline_s
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self.deadline_s
+        future: asyncio.Future[Reply] = loop.create_future()
+        self.send(template, packed, future)
         try:
-            reply = await self.submit_script(script, keys, args, lazy=lazy)
-        except ScriptMissingError:
-            reply = await self._run_loaded(script, keys, args, until_s)
+            try:
+                reply = await future
+            except ScriptMissingError:
+                reply = await self._run_loaded(template, packed, until_s)
+        except StoreLostError as fault:
+            self.count_lost(fault)
+            raise
         if not isinstance(reply, list):
-            raise ScriptContractError(f"{script.name} did not answer a list")
+            raise ScriptContractError(f"{template.script.name} did not answer a list")
         return reply
 
-    async def _run_loaded(
-        self, script: Script, keys: Sequence[str], args: Sequence[Argument], until_s: float
-    ) -> Reply:
+    def load(self, script: Script) -> list[asyncio.Future[Reply]]:
+        """Send a script to every server without waiting; a call to it after that finds it."""
+        packed, loop = pack(("SCRIPT", "LOAD", script.text)), asyncio.get_running_loop()
+        futures: list[asyncio.Future[Reply]] = []
+        for lane in self._route.live_lanes():
+            future: asyncio.Future[Reply] = loop.create_future()
+            future.add_done_callback(_look_at)
+            _send(lane, packed, future, lazy=False)
+            futures.append(future)
+        return futures
+
+    def count_lost(self, fault: BaseException) -> None:
+        """Count an outcome that is a loss."""
+        # A script that has to be loaded first is none: nothing was executed, and it is repeated.
+        if isinstance(fault, StoreLostError) and not isinstance(fault, ScriptMissingError):
+            self.lost += 1
+
+    async def _run_loaded(self, template: Template, packed: bytes, until_s: float) -> Reply:
         """Load a script and run it, within what is left of the first try's deadline."""
         # Both leave in one write, and one connection keeps their order. The other nodes of a
         # cluster load it, too: the slot may be on its way to one of them.
-        loads = self.load(script)
-        again = self.submit_script(script, keys, args)
+        loads = self.load(template.script)
+        again: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.send(template, packed, again)
         try:
             async with asyncio.timeout_at(until_s):
                 reply, *_ = await asyncio.gather(again, *loads, return_exceptions=True)
@@ -232,14 +288,6 @@ class RedisClient:
         if isinstance(reply, BaseException):
             raise reply from None
         return reply
-
-    def _count_lost(self, future: asyncio.Future[Reply]) -> None:
-        if future.cancelled():
-            return
-        fault = future.exception()
-        # A script that has to be loaded first is no loss: nothing was executed, and it is repeated.
-        if isinstance(fault, StoreLostError) and not isinstance(fault, ScriptMissingError):
-            self.lost += 1
 
     def _build(self, address: Address) -> Route:
         dialer = Dialer(
@@ -263,21 +311,9 @@ class RedisClient:
             on_change=self._tell,
         )
 
-    def _submit_on(
-        self, lane: Lane | None, args: Sequence[Argument], *, lazy: bool = False
-    ) -> asyncio.Future[Reply]:
-        if lane is None or lane.is_dead:
-            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            future.set_exception(NotSentError("redis is away"))
-        else:
-            future = lane.submit(pack(args), lazy=lazy)
-        future.add_done_callback(self._count_lost)
-        return future
-
-    def load(self, script: Script) -> list[asyncio.Future[Reply]]:
-        """Send a script to every server without waiting; a call to it after that finds it."""
-        command = ("SCRIPT", "LOAD", script.text)
-        return [self._submit_on(lane, command) for lane in self._route.live_lanes()]
+    def _load_known(self) -> None:
+        for script in self._scripts:
+            self.load(script)
 
     def _tell(self) -> None:
         if self.is_up == self._was_up:
@@ -285,5 +321,19 @@ class RedisClient:
         self._was_up = self.is_up
         if self._was_up:
             self._up.set()
+            self._load_known()
         for callback in self._callbacks:
             callback(self._was_up)
+
+
+def _send(lane: Lane | None, packed: bytes, sink: Sink, *, lazy: bool) -> None:
+    if lane is None:
+        sink.set_exception(NotSentError("redis is away"))
+    else:
+        lane.send(packed, sink, lazy=lazy)
+
+
+def _look_at(future: asyncio.Future[Reply]) -> None:
+    """Nobody has to wait for it: whether it was done shows at the next call."""
+    if not future.cancelled():
+        future.exception()

@@ -16,16 +16,20 @@ from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply, ScriptMissingError
+from cluster_gw.store.lease import slot_name
+from cluster_gw.store.packing import ZERO, Template, bulk, template_of
 from cluster_gw.store.plan import NO_LIMIT
 from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.units import MS_PER_S, ClientId, LeaseId
 
+HOLD_ARGS: Final = 13
+SETTLE_ARGS: Final = 6
 REMEMBER_MAX_S: Final = 1.0  # a limit may be raised, or capacity returned, at any moment
 TOKEN_GATES: Final = frozenset({ClientGate.TPM, ClientGate.MONTHLY_TOKENS, ClientGate.TOO_LARGE})
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(msgspec.Struct, kw_only=True):
     """What one request asks for of its client's allowance.
 
     Attributes:
@@ -34,6 +38,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         prompt_tokens: the part that stays counted when the hold expires.
         micro_usd: the estimate in money.
         prompt_micro_usd: as `prompt_tokens`.
+        second: in which it was counted, once that is known.
     """
 
     id: LeaseId
@@ -43,6 +48,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     micro_usd: int
     prompt_micro_usd: int
+    second: int = 0
 
     def size(self, gate: ClientGate) -> int:
         """How much of what a gate limits; the same for all claims where one request counts one."""
@@ -98,26 +104,41 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked:
-    """A hold that was sent and not answered yet.
+    """A hold that was sent and maybe not answered yet; its outcome comes here."""
 
-    Attributes:
-        is_sent: False when Redis was known to be away; then nothing can have been taken.
-    """
+    __slots__ = ("_claim", "_fault", "_future", "_holds", "_packed", "_reply")
 
-    __slots__ = ("_args", "_claim", "_future", "_holds", "is_sent")
-
-    def __init__(
-        self,
-        holds: "Holds",
-        claim: Claim,
-        args: tuple[str | int, ...],
-        future: asyncio.Future[Reply],
-    ) -> None:
+    def __init__(self, holds: "Holds", claim: Claim, packed: bytes) -> None:
         self._holds = holds
         self._claim = claim
-        self._args = args
-        self._future = future
-        self.is_sent = not (future.done() and isinstance(future.exception(), NotSentError))
+        self._packed = packed
+        self._reply: Reply = None
+        self._fault: BaseException | None = None
+        self._future: asyncio.Future[None] | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """False when Redis was known to be away; then nothing can have been taken."""
+        return not isinstance(self._fault, NotSentError)
+
+    def done(self) -> bool:
+        """Whether the outcome is known."""
+        return self._reply is not None or self._fault is not None
+
+    def set_result(self, reply: Reply, /) -> None:
+        """Take the reply."""
+        self._reply = reply
+        self._wake()
+
+    def set_exception(self, fault: BaseException, /) -> None:
+        """Take the fault."""
+        self._fault = fault
+        self._holds.count_lost(fault)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
 
     async def answer(self) -> Standing | ClientRefusal:
         """Wait for the reply.
@@ -126,11 +147,23 @@ class Asked:
             StoreLostError: whether it was taken is unknown, unless `is_sent` is False.
             ScriptContractError: a bug.
         """
-        try:
-            reply = await self._future
-        except ScriptMissingError:
-            reply = await self._holds.run(self._claim, self._args)
-        return self._holds.read(self._claim, reply)
+        if not self.done():
+            self._future = asyncio.get_running_loop().create_future()
+            await self._future
+        if isinstance(self._fault, ScriptMissingError):
+            self._reply = await self._holds.run(self._claim, self._packed)
+        elif self._fault is not None:
+            raise self._fault
+        return self._holds.read(self._claim, self._reply)
+
+
+class Books(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls of one client, up to their arguments, and its bounds, packed."""
+
+    hold: Template
+    settle: Template
+    allowance: Allowance
+    bounds: bytes
 
 
 class Holds:
@@ -161,19 +194,26 @@ class Holds:
         self._hold: Script = scripts["client/hold"]
         self._settle: Script = scripts["client/settle"]
         self._keys = keys
-        self._key_names: dict[ClientId, tuple[str, str, str, str]] = {}
+        self._books: dict[ClientId, Books] = {}
         self._settlements = settlements
-        self._worker_id = encode_part(worker_id)
+        self._worker = bulk(encode_part(worker_id))
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._refused: dict[ClientId, Remembered] = {}
+        client.know(self._hold, self._settle)
 
-    def _keys_of(self, client: ClientId) -> tuple[str, str, str, str]:
-        """The key names of a client; clients are few, and a name costs more than a look-up."""
-        names = self._key_names.get(client)
-        if names is None:
-            names = self._key_names[client] = self._keys.client(client)
-        return names
+    def _books_of(self, claim: Claim) -> Books:
+        """The packed parts of a client's calls; clients are few, and packing costs more."""
+        books = self._books.get(claim.client)
+        if books is None or books.allowance != claim.allowance:
+            keys, bounds = self._keys.client(claim.client), bounds_of(claim.allowance)
+            books = self._books[claim.client] = Books(
+                hold=template_of(self._hold, keys, HOLD_ARGS),
+                settle=template_of(self._settle, keys, SETTLE_ARGS),
+                allowance=claim.allowance,
+                bounds=bulk(*bounds),
+            )
+        return books
 
     def barring(self, claim: Claim) -> ClientRefusal | None:
         """Give the refusal that still stands against a claim, so that Redis is not asked in vain.
@@ -202,21 +242,22 @@ class Holds:
             claim: what is asked for.
             ttl_ms: when the hold expires by itself, 1 ms to 1 h (longer is cut).
         """
-        args: tuple[str | int, ...] = (
+        books, now_ms = self._books_of(claim), self._server_now_ms()
+        own = bulk(
             claim.id,
-            self._worker_id,
             claim.tokens,
             claim.prompt_tokens,
             claim.micro_usd,
             claim.prompt_micro_usd,
             min(ttl_ms, LEASE_MAX_MS),
-            *bounds_of(claim.allowance),
-            self._server_now_ms(),
         )
-        future = self._client.submit_script(self._hold, self._keys_of(claim.client), args)
-        return Asked(self, claim, args, future)
+        now = bulk(now_ms) if now_ms else ZERO
+        packed = b"".join((books.hold.head, own, self._worker, books.bounds, now))
+        asked = Asked(self, claim, packed)
+        self._client.send(books.hold, packed, asked)
+        return asked
 
-    async def run(self, claim: Claim, args: tuple[str | int, ...]) -> list[Reply]:
+    async def run(self, claim: Claim, packed: bytes) -> list[Reply]:
         """Send a claim again, loading the scripts first: the server does not know them.
 
         The other one, too: a settlement that has to be repeated frees its slot late.
@@ -225,7 +266,11 @@ class Holds:
             StoreLostError: whether it was taken is unknown.
         """
         self._client.load(self._settle)
-        return await self._client.run(self._hold, self._keys_of(claim.client), args)
+        return await self._client.run_packed(self._books_of(claim).hold, packed)
+
+    def count_lost(self, fault: BaseException) -> None:
+        """Count a hold whose outcome is unknown."""
+        self._client.count_lost(fault)
 
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:
         """Turn a reply into a value; a refusal is remembered.
@@ -233,19 +278,20 @@ class Holds:
         Raises:
             ScriptContractError: a bug.
         """
-        status, code, wait_ms, *left = reply
+        status, code, wait_ms, requests_left, requests_ms, tokens_left, tokens_ms, second = reply
         now_s = self._monotonic_s()
         standing = Standing(
             allowance=claim.allowance,
             at_s=now_s,
-            requests_left=left[0],
-            requests_reset_ms=left[1],
-            tokens_left=left[2],
-            tokens_reset_ms=left[3],
+            requests_left=requests_left,
+            requests_reset_ms=requests_ms,
+            tokens_left=tokens_left,
+            tokens_reset_ms=tokens_ms,
         )
         if status:
             if code != b"ok":
                 raise ScriptContractError("a hold id was used again after it was settled")
+            claim.second = second
             return standing
         gate = ClientGate(code.decode())
         refusal = ClientRefusal(gate=gate, retry_after_ms=wait_ms, standing=standing)
@@ -266,19 +312,15 @@ class Holds:
         known = self._refused.get(claim.client)
         if known is not None and known.refusal.gate is ClientGate.CONCURRENCY:
             del self._refused[claim.client]
-        args = (
+        own = bulk(
             claim.id,
             max(0, used.tokens),
             max(0, used.micro_usd),
             int(used.counts_request),
-            self._server_now_ms(),
+            slot_name(claim.second),
         )
-        self._settlements.add_call(
-            self._settle,
-            self._keys_of(claim.client),
-            lambda _day_ms: args,
-            lazy=claim.allowance.concurrency is None,
-        )
+        lazy = claim.allowance.concurrency is None
+        self._settlements.add_call(self._books_of(claim).settle, own, None, lazy=lazy)
 
 
 def bounds_of(allowance: Allowance) -> tuple[int, ...]:

@@ -32,10 +32,12 @@ KEY_SHAPES: Final = (
         pattern="w:{<provider>.<account>}:<key>:<model>",
         type="hash",
         ttl="27 h",
-        content="Counters of a key on one model. m: newest second, and requests and tokens of the "
-        "minute; m0..m61: second, requests, tokens. h, h0..h24: the same in hours, for a rolling "
-        "day. d: calendar day (yyyymmdd, its end in ms, requests, tokens). i: leases in flight, "
-        "and until when (ms) none of them expires.",
+        content="Counters and leases of a key on one model. now: newest second, its requests and "
+        "tokens, those of the minute; period (hour, or calendar day yyyymmdd), its end in ms, "
+        "requests and tokens of the day; leases in flight, and until when (ms) none of them "
+        "expires. m0..m61: second, requests, tokens of seconds that are over; h0..h24: the same of "
+        "hours. @<lease id>: R in flight, F its slot freed because the worker was dead, X expired; "
+        "expiry (ms), worker, second, period, estimate, prompt tokens.",
     ),
     KeyShape(
         pattern="w:{<provider>.<account>}:<key>:_all",
@@ -50,53 +52,25 @@ KEY_SHAPES: Final = (
         content="The same for an account over all its keys.",
     ),
     KeyShape(
-        pattern="wl:{<provider>.<account>}:<window>",
-        type="zset",
-        ttl="80 min",
-        content="Leases in flight in the window of the same name: lease id, score its expiry (ms); "
-        "minus its expiry once the slot was freed because the worker was dead.",
-    ),
-    KeyShape(
         pattern="lz:{<provider>.<account>}",
         type="zset",
         ttl="80 min",
-        content="Lease id, score when its record is dropped (ms): 10 min after it was settled or "
-        "expired.",
-    ),
-    KeyShape(
-        pattern="lh:{<provider>.<account>}",
-        type="hash",
-        ttl="80 min",
-        content="Lease id -> record: R reserved, X reclaimed after expiry, S settled; estimate, "
-        "prompt tokens, expiry, worker, and per window the buckets it counted in and R, X or F: "
-        "its slot freed because the worker was dead.",
+        content="Lease id, score when it may be forgotten (ms): 10 min after its expiry, or after "
+        "its settlement if that came later.",
     ),
     KeyShape(
         pattern="c:{<client>}",
         type="hash",
         ttl="32 days",
-        content="Counters of a client that has limits. m, m0..m61, i: as in a window. month: "
-        "calendar month in UTC (yyyymm, its end in ms, tokens, micro-USD).",
-    ),
-    KeyShape(
-        pattern="cl:{<client>}",
-        type="zset",
-        ttl="80 min",
-        content="Holds of a client in flight: hold id, score its expiry (ms).",
+        content="Counters and holds of a client that has limits: as a window, but the period is a "
+        "calendar month in UTC (yyyymm) with tokens and micro-USD, and a hold ends with estimate, "
+        "prompt tokens, micro-USD reserved, and what of them stays when it expires.",
     ),
     KeyShape(
         pattern="cz:{<client>}",
         type="zset",
         ttl="80 min",
-        content="Hold id, score when its record is dropped (ms): 10 min after it was settled or "
-        "expired.",
-    ),
-    KeyShape(
-        pattern="ch:{<client>}",
-        type="hash",
-        ttl="80 min",
-        content="Hold id -> record: R reserved, X reclaimed after expiry, S settled; estimates of "
-        "tokens and micro-USD, what of them stays when it expires, expiry, worker, second, month.",
+        content="Hold id, score when it may be forgotten (ms), as in lz.",
     ),
     KeyShape(
         pattern="rr:{<combo>}",
@@ -137,13 +111,6 @@ def encode_part(text: str) -> str:
     return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
 
 
-class WindowKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """The two keys of one window: its counters, and its leases in flight."""
-
-    counters: str
-    flights: str
-
-
 class Keys:
     """Key names under one prefix.
 
@@ -162,39 +129,28 @@ class Keys:
         return f"{{{'.'.join(names)}}}"
 
     def lease_expiries(self, slot: str) -> str:
-        """Sorted set: when each lease record of the slot is dropped."""
+        """Sorted set: when each lease of the slot may be forgotten."""
         return f"{self.prefix}:lz:{slot}"
 
-    def lease_records(self, slot: str) -> str:
-        """Hash: the lease records of the slot."""
-        return f"{self.prefix}:lh:{slot}"
-
-    def model_window(self, slot: str, key: str, model: str) -> WindowKeys:
+    def model_window(self, slot: str, key: str, model: str) -> str:
         """The window of a key on one model."""
         return self._window(slot, f"{encode_part(key)}:{encode_part(model)}")
 
-    def key_window(self, slot: str, key: str) -> WindowKeys:
+    def key_window(self, slot: str, key: str) -> str:
         """The window of a key over all its models."""
         return self._window(slot, f"{encode_part(key)}:{WHOLE_KEY}")
 
-    def account_window(self, slot: str) -> WindowKeys:
+    def account_window(self, slot: str) -> str:
         """The window of an account over all its keys."""
         return self._window(slot, WHOLE_ACCOUNT)
 
-    def _window(self, slot: str, name: str) -> WindowKeys:
-        return WindowKeys(
-            counters=f"{self.prefix}:w:{slot}:{name}", flights=f"{self.prefix}:wl:{slot}:{name}"
-        )
+    def _window(self, slot: str, name: str) -> str:
+        return f"{self.prefix}:w:{slot}:{name}"
 
-    def client(self, client: str) -> tuple[str, str, str, str]:
-        """The four keys of a client's holds, in the order the scripts take them."""
+    def client(self, client: str) -> tuple[str, str]:
+        """The two keys of a client's holds, in the order the scripts take them."""
         name = f"{{{encode_part(client)}}}"
-        return (
-            f"{self.prefix}:cz:{name}",
-            f"{self.prefix}:ch:{name}",
-            f"{self.prefix}:c:{name}",
-            f"{self.prefix}:cl:{name}",
-        )
+        return f"{self.prefix}:cz:{name}", f"{self.prefix}:c:{name}"
 
     def cursor(self, combo: str) -> str:
         """The round-robin cursor of a combo."""

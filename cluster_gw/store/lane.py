@@ -12,12 +12,13 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import hiredis
 import msgspec
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, ResponseError
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 
@@ -34,6 +35,8 @@ UNAVAILABLE: Final = frozenset(
 """Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
 DEMOTED: Final = "READONLY"
 MISSED: Final = "DEADLINE"
+NOTHING: Final = object
+"""The type of what redis-py's parser answers when it needs more bytes; no reply is of it."""
 ASKING: Final[bytes] = hiredis.pack_command(("ASKING",))
 
 
@@ -50,13 +53,29 @@ Reply = Any
 """A reply before a wrapper reads it: bytes, int, None, or lists of these."""
 
 
+class Sink(Protocol):
+    """Where the outcome of a call goes; a future is one."""
+
+    def done(self) -> bool:
+        """Whether there is an outcome, or nobody waits for it any more."""
+        ...
+
+    def set_result(self, reply: Reply, /) -> None:
+        """Take the reply; only while not done."""
+        ...
+
+    def set_exception(self, fault: BaseException, /) -> None:
+        """Take a StoreLostError or ScriptContractError instead; only while not done."""
+        ...
+
+
 class Call(msgspec.Struct, frozen=True, gc=False):
     """One call on its way: where its outcome goes, what was sent, how often it was redirected.
 
     The collector need not look at it: nothing that it holds leads back to it.
     """
 
-    future: asyncio.Future[Reply]
+    future: Sink
     packed: bytes
     hops: int = 0
 
@@ -142,10 +161,11 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         self._buffer: list[bytes] = []
         self._waiting: deque[Call] = deque()
-        self._deadlines: deque[tuple[float, asyncio.Future[Reply]]] = deque()
+        self._deadlines: deque[tuple[float, Sink]] = deque()
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.Future[None] | None = None
+        self._is_due = False
         self._misses_in_row = 0
         self._writer = self._loop.create_task(self._write())
         self._reader = self._loop.create_task(self._read())
@@ -167,21 +187,30 @@ class Lane:
             the others: its place in the order of replies stays.
         """
         future: asyncio.Future[Reply] = self._loop.create_future()
+        self.send(packed, future, lazy=lazy)
+        return future
+
+    def send(self, packed: bytes, sink: Sink, *, lazy: bool = False) -> None:
+        """Queue a call whose outcome goes to `sink`, within the deadline; as `submit` otherwise.
+
+        A sink that is not a future spares one, and a turn of the loop.
+        """
         if self.is_dead or len(self._waiting) >= self._max_pending:
-            future.set_exception(NotSentError("redis is away" if self.is_dead else "queue full"))
-            return future
+            sink.set_exception(NotSentError("redis is away" if self.is_dead else "queue full"))
+            return
         self.calls += 1
         self._buffer.append(packed)
-        self._waiting.append(Call(future, packed))
+        self._waiting.append(Call(sink, packed))
         at = self._loop.time() + self._deadline_s
-        self._deadlines.append((at, future))
+        self._deadlines.append((at, sink))
         if self._deadline_timer is None:
             self._deadline_timer = self._loop.call_at(at, self._check_deadlines, at)
+        if self._is_due:
+            return
         if not lazy:
             self._flush()
         elif self._lazy_timer is None:
             self._lazy_timer = self._loop.call_later(LAZY_S, self._flush)
-        return future
 
     def take_over(self, call: Call, *, asking: bool) -> None:
         """Send a call that another node redirected here; its deadline stays with that lane.
@@ -233,19 +262,18 @@ class Lane:
         await disconnect(self._connection)
 
     def _flush(self) -> None:
-        if self._lazy_timer is not None:
-            self._lazy_timer.cancel()
-            self._lazy_timer = None
         # The writer runs in the next turn of the loop, so all calls of this turn join it.
+        self._is_due = True
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
     async def _write(self) -> None:
         try:
             while True:
-                if not self._buffer or self._lazy_timer is not None:
+                if not self._is_due:
                     self._wake = self._loop.create_future()
                     await self._wake
+                self._is_due = False
                 if self._lazy_timer is not None:
                     self._lazy_timer.cancel()
                     self._lazy_timer = None
@@ -260,6 +288,7 @@ class Lane:
             self.kill(f"write failed: {type(fault).__name__}")
 
     async def _read(self) -> None:
+        parsed = parsed_replies(self._connection)
         try:
             while True:
                 try:
@@ -269,6 +298,11 @@ class Lane:
                 except ResponseError as fault:
                     reply = fault
                 self._answer(reply)
+                while not self.is_dead and type(reply := parsed()) is not NOTHING:
+                    if isinstance(reply, RedisConnectionError):  # redis-py would raise it
+                        self.kill(f"read failed: {type(reply).__name__}")
+                    else:
+                        self._answer(reply)
                 if self.is_dead:
                     return
         except Exception as fault:  # noqa: BLE001 - the boundary: any fault of the connection
@@ -335,6 +369,18 @@ def pack(args: Sequence[Argument]) -> bytes:
     """Encode a command in Redis' protocol."""
     packed: bytes = hiredis.pack_command(tuple(args))  # type: ignore[arg-type] # its stub: 1-tuples
     return packed
+
+
+def parsed_replies(connection: AbstractConnection) -> Callable[[], Reply]:
+    """Give what hands out replies that came together with the one just read, else a bare `object`.
+
+    redis-py takes 2 us to hand out a reply that it holds already, more than all that is done with
+    it here. Where its parser is another one than expected, every reply is read the long way.
+    """
+    reader = getattr(getattr(connection, "_parser", None), "_reader", None)
+    if isinstance(reader, hiredis.Reader):
+        return reader.gets
+    return object
 
 
 async def disconnect(connection: AbstractConnection) -> None:

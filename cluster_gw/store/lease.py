@@ -5,7 +5,7 @@ Import them from `store.admission`; they live here so that its parts can share t
 
 import msgspec
 
-from cluster_gw.core.limits.windows import Gate, Limits
+from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
 from cluster_gw.units import KeyId, LeaseId
 
 
@@ -28,6 +28,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
         admitted_at_s: the worker's monotonic clock when the reply arrived.
         requests_left: what the tightest window had left this minute, -1 when none is limited.
         tokens_left: the same in tokens.
+        second: in which it was counted, by the server's clock; 0 when unknown.
     """
 
     id: LeaseId
@@ -37,6 +38,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     admitted_at_s: float
     requests_left: int = -1
     tokens_left: int = -1
+    second: int = 0
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,3 +61,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     counts_request: bool
     tokens: int
     outcome: str
+
+
+def slot_name(second: int) -> str:
+    """The field of a window that holds a second that is over; a guess saves the script a look."""
+    return f"m{second % MINUTE_BUCKETS}"

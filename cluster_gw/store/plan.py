@@ -7,10 +7,14 @@ import msgspec
 from cluster_gw.core.limits.windows import CalendarDay, Limits, calendar_day
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
+from cluster_gw.store.packing import Template, bulk, template_of
+from cluster_gw.store.scripts import Scripts
 
 MAX_PLANS: Final = 10_000  # targets of some catalogs; a reload brings new ones
 SCOPE_NONE: Final = "none"
 NO_LIMIT: Final = -1
+RESERVE_ARGS: Final = 8  # besides the limits
+SETTLE_ARGS: Final = 7
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,15 +22,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         keys: all keys, in the order of the script headers.
-        windows: the counters of each window, in order; they name what a refusal is about.
+        windows: the hash of each window, in order; they name what a refusal is about.
         scopes: `model` or `key` for each window.
         limits: five bounds for each window, -1 for none.
+        reserve: the beginning of the call that admits.
+        settle: the beginning of the call that settles.
+        bounds: the limits, packed.
     """
 
     keys: tuple[str, ...]
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
     limits: tuple[int, ...]
+    reserve: Template
+    settle: Template
+    bounds: bytes
 
     def scope(self, position: int) -> str:
         """The scope of window `position`, counted from 1; 0 stands for no window."""
@@ -36,8 +46,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Plans:
     """Plans by target."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, scripts: Scripts) -> None:
         self._keys = keys
+        self._reserve = scripts["admission/reserve"]
+        self._settle = scripts["admission/settle"]
         self._plans: dict[TargetLimits, Plan] = {}
 
     def of(self, target: TargetLimits) -> Plan:
@@ -57,12 +69,15 @@ class Plans:
             windows.append(self._keys.key_window(slot, target.key))
             scopes.append("key")
             limits += five(target.key_limits)
-        pairs = [name for window in windows for name in (window.counters, window.flights)]
+        keys = (self._keys.lease_expiries(slot), *windows)
         return Plan(
-            keys=(self._keys.lease_expiries(slot), self._keys.lease_records(slot), *pairs),
-            windows=tuple(window.counters for window in windows),
+            keys=keys,
+            windows=tuple(windows),
             scopes=tuple(scopes),
             limits=tuple(limits),
+            reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),
+            settle=template_of(self._settle, keys, SETTLE_ARGS),
+            bounds=bulk(*limits),
         )
 
 
@@ -76,10 +91,17 @@ class Days:
     """The present day of each zone, worked out anew only when it has ended."""
 
     def __init__(self) -> None:
-        self._days: dict[str, tuple[int, CalendarDay]] = {}
+        self._days: dict[str, tuple[int, CalendarDay, bytes]] = {}
 
     def of(self, now_ms: int, zone: str) -> CalendarDay:
         """Tell the day of `zone` that contains `now_ms`, ms since the epoch."""
+        return self._known(now_ms, zone)[1]
+
+    def packed(self, now_ms: int, zone: str) -> bytes:
+        """The same as the two arguments of a script: id and end."""
+        return self._known(now_ms, zone)[2]
+
+    def _known(self, now_ms: int, zone: str) -> tuple[int, CalendarDay, bytes]:
         known = self._days.get(zone)
         # A clock that stepped back may be in the day before the one that was worked out.
         if (
@@ -87,7 +109,7 @@ class Days:
             and known[0] <= now_ms
             and (now_ms < known[1].end_ms or not known[1].id)
         ):
-            return known[1]
+            return known
         day = calendar_day(now_ms, zone)
-        self._days[zone] = (now_ms, day)
-        return day
+        known = self._days[zone] = (now_ms, day, bulk(day.id, day.end_ms))
+        return known

@@ -37,9 +37,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """One window as the script needs it: records, counters, flights."""
+    """One window: its hash."""
 
-    keys: tuple[str, str, str]
+    key: str
     is_of_model: bool
 
 
@@ -67,7 +67,7 @@ class Reaping:
         self._keys = keys
         self._clients = clients
         self._script = scripts["admission/reap"]
-        self._plans = Plans(keys)
+        self._plans = Plans(keys, scripts)
         self._server_now_ms = server_now_ms
 
     async def sweep(
@@ -92,8 +92,8 @@ class Reaping:
         for first in range(0, len(windows), BATCH):
             swept = await asyncio.gather(
                 *(
-                    self._sweep_window(keys, dead, valid_until_ms)
-                    for keys in windows[first : first + BATCH]
+                    self._sweep_window(window, dead, valid_until_ms)
+                    for window in windows[first : first + BATCH]
                 )
             )
             leases += sum(one.leases for one in swept)
@@ -103,28 +103,19 @@ class Reaping:
     async def _sweep_window(
         self, window: Window, dead: Sequence[DeadWorker], valid_until_ms: int
     ) -> Sweep:
-        freed, place, names = 0, 0, [worker.id for worker in dead]
-        while True:
-            status, _, count, place = await self._client.run(
-                self._script,
-                window.keys,
-                [valid_until_ms, place, *names, self._server_now_ms()],
-            )
-            freed += count
-            if not place:
-                # Each lease is in one model window: there it is counted.
-                leases = freed if window.is_of_model else 0
-                return Sweep(leases=leases, is_whole=status != 0)
+        names = [worker.id for worker in dead]
+        status, _, freed = await self._client.run(
+            self._script, [window.key], [valid_until_ms, *names, self._server_now_ms()]
+        )
+        # Each lease is in one model window: there it is counted.
+        return Sweep(leases=freed if window.is_of_model else 0, is_whole=status != 0)
 
     def _windows(self, targets: Iterable[TargetLimits]) -> list[Window]:
         found: dict[Window, None] = {}
         for target in targets:
             plan = self._plans.of(target)
-            records, pairs = plan.keys[1], plan.keys[2:]
-            for scope, counters, flights in zip(plan.scopes, pairs[::2], pairs[1::2], strict=True):
-                keys = (records, counters, flights)
-                found[Window(keys=keys, is_of_model=scope == "model")] = None
+            for scope, key in zip(plan.scopes, plan.windows, strict=True):
+                found[Window(key=key, is_of_model=scope == "model")] = None
         for client in self._clients():
-            _, records, counters, flights = self._keys.client(client)
-            found[Window(keys=(records, counters, flights), is_of_model=False)] = None
+            found[Window(key=self._keys.client(client)[1], is_of_model=False)] = None
         return list(found)

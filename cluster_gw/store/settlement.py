@@ -6,16 +6,15 @@ so repeating is safe within that time and stops a minute before its end.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import Settlement
+from cluster_gw.store.lease import Settlement, slot_name
+from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
-from cluster_gw.store.scripts import Script
 from cluster_gw.units import LeaseId
 
 MAX_PENDING: Final = 50_000
@@ -26,29 +25,50 @@ BATCH: Final = 256
 
 
 class Entry:
-    """One settlement that is not known to be applied: a script call that knows its lease by id.
+    """One settlement that is not known to be applied; the outcome of its first try comes here.
 
     Args:
-        script: what applies it.
-        keys: its keys.
-        args: gives its arguments, for the clock the server told when it found ours to be off.
+        queue: who is told.
+        template: the call, up to its arguments.
+        own: its arguments, packed, but for the day and the time.
+        zone: of the day that the script is told, None for a script that takes none.
         tried_at_s: when it was first sent.
+
+    Attributes:
+        day_ms: the clock the server told when it found ours to be off.
     """
 
-    __slots__ = ("args", "day_ms", "keys", "script", "tried_at_s")
+    __slots__ = ("_is_done", "_queue", "day_ms", "own", "template", "tried_at_s", "zone")
 
     def __init__(
         self,
-        script: Script,
-        keys: Sequence[str],
-        args: Callable[[int | None], tuple[str | int, ...]],
+        queue: "SettlementQueue",
+        template: Template,
+        own: bytes,
+        zone: str | None,
         tried_at_s: float,
     ) -> None:
-        self.script = script
-        self.keys = keys
-        self.args = args
+        self.template = template
+        self.own = own
+        self.zone = zone
         self.tried_at_s = tried_at_s
         self.day_ms: int | None = None
+        self._queue = queue
+        self._is_done = False
+
+    def done(self) -> bool:
+        """Whether the first try has ended."""
+        return self._is_done
+
+    def set_result(self, reply: Reply, /) -> None:
+        """Take the reply of the first try."""
+        self._is_done = True
+        self._queue.ended(self, reply)
+
+    def set_exception(self, fault: BaseException, /) -> None:
+        """Take the fault of the first try."""
+        self._is_done = True
+        self._queue.lost(self, fault)
 
 
 class SettlementQueue:
@@ -66,7 +86,6 @@ class SettlementQueue:
     def __init__(
         self,
         client: RedisClient,
-        script: Script,
         days: Days,
         *,
         clock_ms: Callable[[], int],
@@ -80,7 +99,6 @@ class SettlementQueue:
         self.abandoned = 0
         self.faults = 0
         self._client = client
-        self._script = script
         self._days = days
         self._clock_ms = clock_ms
         self._monotonic_s = monotonic_s
@@ -91,25 +109,29 @@ class SettlementQueue:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def add(self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement) -> None:
-        """Queue the settlement of a target; it leaves with the next admission, or within 2 ms."""
-        args = partial(self._args, zone, lease_id, settlement)
-        self.add_call(self._script, plan.keys, args, lazy=True)
-
-    def add_call(
-        self,
-        script: Script,
-        keys: Sequence[str],
-        args: Callable[[int | None], tuple[str | int, ...]],
-        *,
-        lazy: bool,
+    def add(
+        self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, *, second: int
     ) -> None:
+        """Queue the settlement of a target; it leaves with the next admission, or within 2 ms.
+
+        Args:
+            plan: of the target.
+            zone: of its days.
+            lease_id: what is settled.
+            settlement: what happened.
+            second: in which the lease was counted, 0 when unknown.
+        """
+        tokens = max(0, settlement.tokens)
+        own = bulk(lease_id, tokens, int(settlement.counts_request), slot_name(second))
+        self.add_call(plan.settle, own, zone, lazy=True)
+
+    def add_call(self, template: Template, own: bytes, zone: str | None, *, lazy: bool) -> None:
         """Queue any script call that is idempotent for ten minutes and replies as `settle` does.
 
         Args:
-            script: see `Entry`, like the next two.
-            keys: its keys.
-            args: gives its arguments.
+            template: see `Entry`, like the next two.
+            own: its arguments, but for the day and the time.
+            zone: of the day.
             lazy: whether it may wait up to 2 ms for company.
         """
         if self.pending >= self._max_pending:
@@ -117,9 +139,8 @@ class SettlementQueue:
             return
         self.pending += 1
         self._idle.clear()
-        entry = Entry(script, keys, args, self._monotonic_s())
-        future = self._client.submit_script(script, keys, args(None), lazy=lazy)
-        future.add_done_callback(partial(self._first_try_ended, entry))
+        entry = Entry(self, template, own, zone, self._monotonic_s())
+        self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all are applied, at most `deadline_s`; tell how many are not."""
@@ -136,27 +157,13 @@ class SettlementQueue:
             self._retrying.cancel()
             await asyncio.gather(self._retrying, return_exceptions=True)
 
-    def _args(
-        self, zone: str, lease_id: LeaseId, settlement: Settlement, day_ms: int | None
-    ) -> tuple[str | int, ...]:
-        day = self._days.of(day_ms or self._clock_ms(), zone)
-        return (
-            lease_id,
-            max(0, settlement.tokens),
-            int(settlement.counts_request),
-            day.id,
-            day.end_ms,
-            self._server_now_ms(),
-        )
+    def lost(self, entry: Entry, fault: BaseException) -> None:
+        """Take the fault of a first try."""
+        self._client.count_lost(fault)
+        self.ended(entry, fault)
 
-    def _first_try_ended(self, entry: Entry, future: asyncio.Future[Reply]) -> None:
-        fault = None if future.cancelled() else future.exception()
-        if future.cancelled():
-            self._repeat(entry)
-        else:
-            self._ended(entry, fault or future.result())
-
-    def _ended(self, entry: Entry, outcome: Reply) -> None:
+    def ended(self, entry: Entry, outcome: Reply) -> None:
+        """Take the outcome of a try: a reply, or a fault."""
         if isinstance(outcome, StoreLostError):
             self._repeat(entry)
         elif isinstance(outcome, ScriptContractError):
@@ -169,6 +176,14 @@ class SettlementQueue:
             self.applied += 1
             self.late += outcome[1] == b"late"
             self._finish()
+
+    def _packed(self, entry: Entry) -> bytes:
+        now_ms = self._server_now_ms()
+        now = bulk(now_ms) if now_ms else ZERO
+        if entry.zone is None:
+            return b"".join((entry.template.head, entry.own, now))
+        day = self._days.packed(entry.day_ms or self._clock_ms(), entry.zone)
+        return b"".join((entry.template.head, entry.own, day, now))
 
     def _finish(self) -> None:
         self.pending -= 1
@@ -190,10 +205,10 @@ class SettlementQueue:
             await asyncio.sleep(backoff_s)
             batch = [self._again.popleft() for _ in range(min(BATCH, len(self._again)))]
             outcomes = await asyncio.gather(
-                *(self._client.run(e.script, e.keys, e.args(e.day_ms)) for e in batch),
+                *(self._client.run_packed(entry.template, self._packed(entry)) for entry in batch),
                 return_exceptions=True,
             )
             lost = any(isinstance(outcome, StoreLostError) for outcome in outcomes)
             backoff_s = min(backoff_s * 2, BACKOFF_MAX_S) if lost else BACKOFF_MIN_S
             for entry, outcome in zip(batch, outcomes, strict=True):
-                self._ended(entry, outcome)
+                self.ended(entry, outcome)

@@ -2,141 +2,136 @@
 -- @name admission/reserve
 -- @since 0.1.0
 -- @summary Admits one target against all its windows, or names the gate that refuses and when it opens.
--- @keys 1 lz zset 80min lease id -> when its record may be dropped
--- @keys 2 lh hash 80min lease id -> record
--- @keys 3 window hash 27h counters of a window
--- @keys 4 flights zset 80min leases in flight in that window; further windows follow as pairs
--- @keys 5.. window,flights pair as_3_and_4 the next windows
+-- @keys 1 lz zset 80min lease id -> when it may be forgotten
+-- @keys 2 window hash 27h counters and leases of a window
+-- @keys 3.. window hash as_2 further windows
 -- @args 1 lease_id text minted by the caller: the operation id
--- @args 2 worker_id text without spaces; `reap` finds the leases of a dead worker by it
--- @args 3 estimate tokens what is reserved
--- @args 4 prompt tokens the part that stays counted when the lease expires
--- @args 5 lease_ttl ms at most 1 h
+-- @args 2 estimate tokens what is reserved
+-- @args 3 prompt tokens the part that stays counted when the lease expires
+-- @args 4 lease_ttl ms at most 1 h
+-- @args 5 worker_id text without spaces; `reap` finds the leases of a dead worker by it
 -- @args 6 day_id yyyymmdd 0 for a rolling day
 -- @args 7 day_end ms first instant after that day, 0 for a rolling one
 -- @args 8.. rpm,rpd,tpm,tpd,concurrency count five for each window, -1 for no limit
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', requests left this minute, tokens left this minute}, -1 for no limit
--- @returns {2, 'ok' or 'settled', -1, -1} when the lease id was seen before
+-- @returns {1, 'ok', requests left this minute, tokens left this minute, second}, -1 for no limit
+-- @returns {2, 'ok' or 'settled', -1, -1, 0} when the lease id was seen before
 -- @returns {0, gate, window 1.., ms until it may open, now_ms}; window 0 for day_stale
 -- @errors GW_BADARG
 -- @idempotent by lease id, until 10 min after the lease ended
--- @complexity O(windows + 62 for a refusal + log leases)
+-- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired
 -- @slot {provider.account}
 -- A refusal changes nothing, except that it takes back expired leases and follows a clock that
 -- stepped far back.
 --@include lib/codes.lua
---@include lib/clock.lua
---@include lib/reclaim.lua
+--@include lib/window.lua
 
-local RECLAIM_MAX = 8 -- expired leases taken back by one call
 local CONCURRENCY_RETRY_MS = 100 -- a slot may be freed any moment; this only spaces the questions
 
-local lease_id, worker = ARGV[1], ARGV[2]
-local estimate, prompt, ttl = whole(3, 0), whole(4, 0), whole(5, 1)
-local day_id, day_end = whole(6, 0), whole(7, 0)
-local windows = (#KEYS - 2) / 2
-if windows < 1 or windows % 1 ~= 0 or #ARGV ~= 8 + 5 * windows then
-  bad('the number of keys and arguments do not match')
+local windows, last = #KEYS - 1, #ARGV
+if windows < 1 or last ~= 8 + 5 * windows then
+  return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
-if lease_id == '' or not string.match(worker, '^%S+$') or ttl > LEASE_MAX_MS then
-  bad('lease id, worker id or lease ttl')
+local lease_id, estimate, prompt, ttl, worker = ARGV[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5]
+local day_id, day_end, now = ARGV[6] + 0, ARGV[7] + 0, ARGV[last] + 0
+if lease_id == '' or not match(worker, '^%S+$') or not (estimate >= 0 and estimate <= EXACT_MAX and
+  prompt >= 0 and ttl >= 1 and ttl <= LEASE_MAX_MS and day_id >= 0 and day_end >= 0 and now >= 0)
+  or estimate % 1 + prompt % 1 + ttl % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
+  return { err = 'GW_BADARG lease id, worker id or a number' }
 end
-prompt = math.min(prompt, estimate)
-local limits = {}
-for at = 8, #ARGV - 1 do
-  limits[at - 7] = whole(at, -1)
+if now == 0 then
+  local time = call('TIME')
+  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 end
-local now = clock_ms(whole(#ARGV, 0))
+if prompt > estimate then
+  prompt = estimate
+end
+local lz, field, expiry = KEYS[1], '@' .. lease_id, now + ttl
+local second = (now - now % SECOND_MS) / SECOND_MS
 
-local known, touched, pruned = lease_find(KEYS[2], lease_id)
-if known then
-  return { 2, known == 'S' and SETTLED or OK, -1, -1 }
-end
-if day_is_stale(day_id, day_end, now) then
+if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) and not call('ZSCORE', lz, lease_id) then
   return { 0, DAY_STALE, 0, 0, now }
 end
 
-local loaded, budget = {}, RECLAIM_MAX
+local tail = format(' %d %d', estimate, prompt)
+local head = format('R %d %s ', expiry, worker)
+local requests_left, tokens_left = -1, -1
+local gate, scope, wait = nil, 0, -1 -- of the refusal that lasts longest
+local writes, lapped, moved = {}, nil, nil
 for n = 1, windows do
-  local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
-  local values = window_now(key, day_id, now)
-  local count, quiet = flights_known(values[1], now)
-  if not count then
-    local reclaimed = reclaim(KEYS[2], key, flights, now, budget)
-    if reclaimed > 0 then
-      budget, values = budget - reclaimed, window_now(key, day_id, now)
+  local key, at = KEYS[n + 1], 5 * n
+  local rpm, rpd, tpm, tpd, concurrency =
+    ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5] + 0, ARGV[at + 6] + 0, ARGV[at + 7] + 0
+  if not (rpm >= -1 and rpd >= -1 and tpm >= -1 and tpd >= -1 and concurrency >= -1) then
+    return { err = 'GW_BADARG a limit' }
+  end
+  local text = call('HGET', key, 'now')
+  local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(text or '', READ)
+  local sets
+  if not s or s + 0 ~= second or now >= ends + 0 or now >= quiet + 0
+    or (day + 0 < CALENDAR_MIN) ~= (day_id == 0) then
+--@include lib/present.lua
+    if s and (now >= quiet + 0 or s - second > SECONDS) then -- something is written at once
+      if call('ZSCORE', lz, lease_id) then
+        return { 2, call('HEXISTS', KEYS[2], field) == 1 and OK or SETTLED, -1, -1, 0 }
+      end
+      if now >= quiet + 0 then
+--@include lib/expire.lua
+        text = expire(key, now)
+      end
     end
-    count, quiet = flights_look(flights, now)
+    local is_lap
+    s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
+      present(key, text, day_id, day_end, now)
+    if is_lap then
+      lapped = lapped or {}
+      lapped[#lapped + 1] = key
+    end
+    moved = (n == 1 or is_lap) and rs or moved
   end
-  local w = window_load(key, day_id, day_end, now, values)
-  w.count, w.quiet, loaded[n] = count, quiet, w
+  r, t, rs, ts, drs, dts, count = r + 1, t + estimate, rs + 1, ts + estimate, drs + 1, dts + estimate,
+    count + 1
+  if (rpm >= 0 and rs > rpm) or (rpd >= 0 and drs > rpd) or (concurrency >= 0 and count > concurrency)
+    or (tpm >= 0 and (ts > tpm or tpm == 0)) or (tpd >= 0 and (dts > tpd or tpd == 0)) then
+--@include lib/refusal.lua
+    gate, scope, wait = refusal(key, n, s, day, ends, sets or {})
+  end
+  if expiry < quiet + 0 then
+    quiet = expiry
+  end
+  writes[3 * n - 2] = format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet)
+  writes[3 * n - 1] = head .. s .. ' ' .. day .. tail
+  writes[3 * n] = sets
+  if rpm >= 0 and (requests_left < 0 or rpm - rs < requests_left) then
+    requests_left = rpm - rs
+  end
+  if tpm >= 0 and (tokens_left < 0 or tpm - ts < tokens_left) then
+    tokens_left = tpm - ts
+  end
 end
 
--- The refusal whose gate stays closed longest; `too_large` beats all, since waiting never helps.
-local gate, scope, wait = nil, 0, -1
-local function refuse(code, n, ms)
-  if ms > wait then
-    gate, scope, wait = code, n, ms
-  end
+-- A lease id that is known is not counted again; asked only now, since it is seldom known.
+local is_known
+if gate then
+  is_known = call('ZSCORE', lz, lease_id)
+else
+  is_known = call('ZADD', lz, 'NX', format('%d', expiry + MARK_MS), lease_id) == 0
 end
-
-local function day_wait(w, is_tokens, need)
-  return w.day and w.day.de - now or ring_wait(w.key, w.hours, is_tokens, need, now)
-end
-
-for n = 1, windows do
-  local w, at = loaded[n], 5 * n - 4
-  local rpm, rpd, tpm, tpd, concurrency = unpack(limits, at, at + 4)
-  local m = w.minute
-  if tpm == 0 or tpd == 0 or (tpm > 0 and estimate > tpm) or (tpd > 0 and estimate > tpd) then
-    return { 0, TOO_LARGE, n, 0, now }
-  end
-  if rpm >= 0 and m.rs + 1 > rpm then
-    refuse(RPM, n, ring_wait(w.key, m, false, m.rs + 1 - rpm, now))
-  end
-  if tpm >= 0 and m.ts + estimate > tpm then
-    refuse(TPM, n, ring_wait(w.key, m, true, m.ts + estimate - tpm, now))
-  end
-  if rpd >= 0 and w.day_requests + 1 > rpd then
-    refuse(RPD, n, day_wait(w, false, w.day_requests + 1 - rpd))
-  end
-  if tpd >= 0 and w.day_tokens + estimate > tpd then
-    refuse(TPD, n, day_wait(w, true, w.day_tokens + estimate - tpd))
-  end
-  if concurrency >= 0 and w.count + 1 > concurrency then
-    refuse(CONCURRENCY, n, CONCURRENCY_RETRY_MS)
-  end
+if is_known then
+  return { 2, call('HEXISTS', KEYS[2], field) == 1 and OK or SETTLED, -1, -1, 0 }
 end
 if gate then
   return { 0, gate, scope, wait, now }
 end
-
-local expiry = now + ttl
-local expiry_text = string.format('%d', expiry)
-local lease = { estimate = estimate, prompt = prompt, expiry = expiry, worker = worker, places = {} }
-local requests_left, tokens_left = -1, -1
-local function least(left, limit, used)
-  return limit >= 0 and (left < 0 or limit - used < left) and limit - used or left
-end
 for n = 1, windows do
-  local w, flights = loaded[n], KEYS[2 * n + 2]
-  local quiet = math.min(w.quiet, expiry)
-  window_add(w, 1, estimate, string.format('%d %d', w.count + 1, quiet))
-  call('ZADD', flights, expiry_text, lease_id)
-  if w.count == 0 or w.minute.lap then -- new, or not renewed for a lap
-    call('PEXPIRE', flights, KEEP_MS)
+  local sets = writes[3 * n]
+  if sets then
+    call('HSET', KEYS[n + 1], 'now', writes[3 * n - 2], field, writes[3 * n - 1], unpack(sets))
+  else
+    call('HSET', KEYS[n + 1], 'now', writes[3 * n - 2], field, writes[3 * n - 1])
   end
-  lease.places[n] = { name = w.key, bucket = w.minute.b, state = 'R',
-    kind = w.day and 'd' or 'h', day = w.day and w.day.d or w.hours.b }
-  requests_left = least(requests_left, limits[5 * n - 4], w.minute.rs)
-  tokens_left = least(tokens_left, limits[5 * n - 2], w.minute.ts)
 end
-
-if is_due(pruned, PRUNE_MS, now) then
-  pruned = lease_prune(KEYS[1], KEYS[2], now) and now
-else
-  pruned = nil
+if moved then
+--@include lib/forget.lua
 end
-lease_keep(KEYS[1], KEYS[2], lease_id, lease_write(lease), expiry + MARK_MS, touched, pruned, now)
-return { 1, OK, requests_left, tokens_left }
+return { 1, OK, requests_left, tokens_left, second }

@@ -2,16 +2,15 @@
 -- @name admission/settle
 -- @since 0.1.0
 -- @summary Replaces a lease's estimate by the fact, exactly once; also releases (no request, no tokens).
--- @keys 1 lz zset 80min lease id -> when its record may be dropped
--- @keys 2 lh hash 80min lease id -> record, or S
--- @keys 3 window hash 27h counters of a window
--- @keys 4 flights zset 80min leases in flight in that window
--- @keys 5.. window,flights pair as_3_and_4 the next windows, in the order of the reservation
+-- @keys 1 lz zset 80min lease id -> when it may be forgotten
+-- @keys 2 window hash 27h counters and leases of a window
+-- @keys 3.. window hash as_2 further windows, those of the reservation
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
--- @args 4 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
--- @args 5 day_end ms first instant after that day, 0 for a rolling one
+-- @args 4 slot text m0 to m61, that of the second the reservation told; another one only costs time
+-- @args 5 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
+-- @args 6 day_end ms first instant after that day, 0 for a rolling one
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- @returns {1, 'late'} the lease was unknown, charged in full to the present
@@ -19,56 +18,104 @@
 -- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
 -- @errors GW_BADARG
 -- @idempotent by lease id, for 10 min
--- @complexity O(windows + log leases)
+-- @complexity O(windows)
 -- @slot {provider.account}
 --@include lib/codes.lua
---@include lib/clock.lua
---@include lib/lease.lua
---@include lib/record.lua
---@include lib/correct.lua
+--@include lib/window.lua
 
-local lease_id, actual, counts_request = ARGV[1], whole(2, 0), whole(3, 0)
-local day_id, day_end = whole(4, 0), whole(5, 0)
-local windows = (#KEYS - 2) / 2
-if #ARGV ~= 6 or windows < 1 or windows % 1 ~= 0 or lease_id == '' or counts_request > 1 then
-  bad('lease id, counts_request or the number of keys and arguments')
+local windows, last = #KEYS - 1, #ARGV
+if windows < 1 or last ~= 7 then
+  return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
-local now = clock_ms(whole(6, 0))
+local lease_id, actual, requests, slot = ARGV[1], ARGV[2] + 0, ARGV[3] - 1, ARGV[4]
+local day_id, day_end, now = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and actual <= EXACT_MAX
+  and day_id >= 0 and day_end >= 0 and now >= 0) or actual % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
+  return { err = 'GW_BADARG lease id, counts_request or a number' }
+end
+if now == 0 then
+  local time = call('TIME')
+  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+end
+local lz, field, code = KEYS[1], '@' .. lease_id, LATE
 
-local text, touched = lease_find(KEYS[2], lease_id)
-if text == 'S' then
-  return { 2, SETTLED }
-end
-if not text and day_is_stale(day_id, day_end, now) then
-  return { 0, DAY_STALE, now }
-end
-local lease = text and lease_read(text)
-for n = 1, lease and windows or 0 do
-  if #lease.places ~= windows or lease.places[n].name ~= KEYS[2 * n + 1] then
-    bad('the windows are not those of the reservation')
-  end
-end
-
-local code = lease and SETTLED or LATE
+local writes, is_old, hour_writes = {}, false, nil
+local lease, state, expiry, bucket, period, tokens
 for n = 1, windows do
-  local key, flights = KEYS[2 * n + 1], KEYS[2 * n + 2]
-  if lease then
-    local place, held, taken = lease.places[n], lease.estimate, 0
-    if place.state == 'X' then
-      code, held = RECLAIMED, lease.prompt
-    else
-      local removed = call('ZREM', flights, lease_id)
-      taken = place.state == 'R' and removed or 0 -- a freed lease holds no slot any more
+  local key = KEYS[n + 1]
+  local values = call('HMGET', key, 'now', field, slot)
+  if values[1] and values[2] then -- a window that is gone stays gone: nothing of it limits anyone
+    if values[2] ~= lease then -- mostly that of the window before
+      local estimate, prompt
+      lease = values[2]
+      state, expiry, bucket, period, estimate, prompt =
+        match(lease, '^(%u) (%d+) %S+ (%d+) (%d+) (%d+) (%d+)$')
+      tokens = actual - (state == 'X' and prompt or estimate)
+      is_old = is_old or now >= expiry + 0
+      code = (state == 'X' or code == RECLAIMED) and RECLAIMED or SETTLED
     end
-    local values = place_get(place)
-    local sets = { 'i', flights_left(values[1], flights, taken, now) }
-    place_correct(place, values, counts_request - 1, actual - held, sets)
-  elseif counts_request + actual > 0 then
-    local values = window_now(key, day_id, now)
-    local w = window_load(key, day_id, day_end, now, values)
-    window_add(w, counts_request, actual, flights_left(values[1], flights, 0, now))
+    local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(values[1], READ)
+    local ago, name, text, write = s - bucket, nil, nil, WRITE_TOKENS
+    if ago <= 0 then -- below: everything was moved to the newest second
+      local r_new, t_new = r + requests, t + tokens
+      r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
+      r, t, rs, ts, write = r_new, t_new, rs + r_new - r, ts + t_new - t, WRITE
+    elseif ago < SECONDS then
+      local held, old_r, old_t = match(values[3] or '', '^(%d+) (%d+) (%d+)$')
+      name = slot
+      if held ~= bucket then -- it is in another slot, or nowhere
+        name = 'm' .. bucket % SECONDS
+        held, old_r, old_t = match(call('HGET', key, name) or '', '^(%d+) (%d+) (%d+)$')
+        if held ~= bucket then
+          old_r, old_t = 0, 0
+        end
+      end
+      local r_new, t_new = old_r + requests, old_t + tokens
+      r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
+      ts = ts + t_new - old_t
+      if requests ~= 0 then
+        rs, write = rs + r_new - old_r, WRITE
+      end
+      text = format('%s %d %d', bucket, r_new, t_new)
+    end
+    if period == day or (day + 0 < CALENDAR_MIN and period - day > 0) then
+      dts = dts + tokens
+      dts = dts > 0 and dts or 0
+      if requests ~= 0 then
+        drs, write = drs + requests, WRITE
+        drs = drs > 0 and drs or 0
+      end
+    elseif day + 0 < CALENDAR_MIN and day - period < HOURS then
+--@include lib/hour_before.lua
+    end
+    if state == 'R' then
+      count = count - 1
+      count = count > 0 and count or 0
+    end
+    writes[3 * n - 2] = format(write, s, r, t, rs, ts, day, ends, drs, dts, count, quiet)
+    writes[3 * n - 1], writes[3 * n] = name, text
   end
 end
 
-lease_keep(KEYS[1], KEYS[2], lease_id, 'S', now + MARK_MS, touched, nil, now)
+if not lease then
+--@include lib/late.lua
+end
+for n = 1, windows do
+  local key, now_text = KEYS[n + 1], writes[3 * n - 2]
+  if writes[3 * n] then
+    call('HSET', key, 'now', now_text, writes[3 * n - 1], writes[3 * n])
+  elseif now_text then
+    call('HSET', key, 'now', now_text)
+  end
+  if now_text then
+    call('HDEL', key, field)
+  end
+end
+for _, one in ipairs(hour_writes or {}) do
+  call('HSET', one[1], one[2], one[3])
+end
+if is_old then
+  call('ZADD', lz, format('%d', now + MARK_MS), lease_id)
+  call('PEXPIRE', lz, KEEP_MS)
+end
 return { 1, code }

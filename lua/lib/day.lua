@@ -1,31 +1,51 @@
--- Calendar days, which the caller computes because scripts know no time zones. Field `d` of a window:
--- '<yyyymmdd> <end> <requests> <tokens>'; end (ms) is the first instant after the day. Day id 0 means
--- a rolling day, kept in the ring of hours instead.
-local DAY_MAX_MS = 93600000 -- 26 h: no zone has a longer day, so a later end is a wrong clock
+-- Moving the day to the present: a ring of hours (day id 0), or a calendar day, which the caller
+-- computes because scripts know no time zones. Inside lib/present.lua.
 
--- Whether the caller's day cannot contain `now`.
-local function day_is_stale(id, end_ms, now)
-  return id > 0 and (end_ms <= now or end_ms > now + DAY_MAX_MS)
-end
-
-local function day_read(text)
-  local d, de, r, t = string.match(text, '(%S+) (%S+) (%S+) (%S+)')
-  return { d = tonumber(d), de = tonumber(de), r = tonumber(r), t = tonumber(t) }
-end
-
-local function day_write(d, de, r, t)
-  return string.format('%d %d %d %d', d, de, r, t)
-end
-
--- The day of a window from its field. The stored day rules until it has ended, then the larger id:
--- neither a slow nor a fast clock of a caller can start a day twice.
-local function day_of(text, id, end_ms, now)
-  local day = text and day_read(text)
-  if not day or (now >= day.de and id > day.d) then
-    return { d = id, de = end_ms, r = 0, t = 0 }
+-- As minute_move: period, end, sums, and whether they must be written at once. What the hour that is
+-- over holds is what the sums hold beside the others.
+local function hours_move(key, hour, ends, rs, ts, present, sets)
+  if present <= hour and hour - present <= HOURS then
+    return hour, ends, rs, ts, false
   end
-  if now >= day.de then
-    day.de = end_ms
+  if present < hour then
+    slots_drop(key, 'h', HOURS)
+  elseif present - hour < HOURS then
+    local first = hour + 1 - HOURS
+    local old_r, old_t = slots_sum(key, 'h', HOURS, first, present - HOURS)
+    local kept_r, kept_t = 0, 0
+    if present - HOURS < hour - 1 then
+      kept_r, kept_t = slots_sum(key, 'h', HOURS, present - HOURS + 1, hour - 1)
+    end
+    sets[#sets + 1] = 'h' .. hour % HOURS
+    sets[#sets + 1] = format('%d %d %d', hour, rs - old_r - kept_r, ts - old_t - kept_t)
+    rs, ts = rs - old_r, ts - old_t
+  else
+    rs, ts = 0, 0
   end
-  return day
+  return present, (present + 1) * HOUR_MS, rs, ts, present < hour
+end
+
+-- The day of a window. The stored calendar day rules until it has ended, then the larger id: neither
+-- a slow nor a fast clock of a caller can start a day twice. Where the kind of day was changed, what
+-- is counted goes on counting in the present.
+local function day_move(key, day, ends, rs, ts, day_id, day_end, now, sets)
+  local is_calendar = day >= CALENDAR_MIN
+  if day_id == 0 then
+    local hour = math.floor(now / HOUR_MS)
+    if is_calendar then
+      slots_drop(key, 'h', HOURS)
+      return hour, (hour + 1) * HOUR_MS, rs, ts, true
+    end
+    return hours_move(key, day, ends, rs, ts, hour, sets)
+  end
+  if not is_calendar then
+    return day_id, day_end, rs, ts, false
+  end
+  if now < ends then
+    return day, ends, rs, ts, false
+  end
+  if day_id > day then
+    return day_id, day_end, 0, 0, false
+  end
+  return day, day_end, rs, ts, false
 end

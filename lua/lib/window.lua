@@ -1,55 +1,29 @@
--- One window: a hash with the minute ring, the day (ring of hours, or a calendar day) and what is in
--- flight. Reading it is one call in the frequent case, and writing it is one.
---@include lib/ring_walk.lua
---@include lib/day.lua
---@include lib/flights.lua
+-- The hash of a window, or of a client:
+--   now      '<second> <requests> <tokens> <minute's requests> <minute's tokens>
+--             <period> <its end> <its requests> <its tokens> <in flight> <quiet>': the newest second
+--            and what it holds so far, the sums of the minute, then of the period, then how many
+--            leases hold a slot, and until when (ms) none of them expires. The period is an hour
+--            (its number; the sums are those of 25 hours), a calendar day (yyyymmdd) or, of a client,
+--            a month (yyyymm, tokens, micro-USD); its end is the first instant after it (ms).
+--   m0..m61  '<second> <requests> <tokens>' of a second that is over, at its number modulo 62
+--   h0..h24  the same of hours
+--   @<id>    a lease: '<state> <expiry> <worker> <second> <period> <estimate> <prompt>', of a client
+--            also '<cost> <kept>': where it was counted, what is reserved and what of it stays when it
+--            expires. R: in flight; F: so, but its slot was freed, as its worker was dead; X: expired
+--            and taken back, for a settlement that still comes.
+-- Slots of buckets that have left are recognised by their number, so nothing is cleared. The frequent
+-- call reads and writes `now` and its lease; what it does not need is in the branches that include it.
+local SECONDS, HOURS = 62, 25 -- 60 and 24; why more: decision 0007
+local SECOND_MS, HOUR_MS = 1000, 3600000
+local CALENDAR_MIN = 10000000 -- the number of an hour is below it, a calendar day above
+local NEVER = 9999999999999
+local MARK_MS = 600000 -- how long a lease is remembered after it was settled or has expired
+local LEASE_MAX_MS = 3600000
+local KEEP_MS = 4800000 -- the two together, and ten minutes
+local WINDOW_KEEP_MS, CLIENT_KEEP_MS = 97200000, 2764800000 -- 27 h; 32 days
+local DAY_MAX_MS = 93600000 -- 26 h: no zone has a longer day, so a later end is a wrong clock
 
-local WINDOW_KEEP_MS = 97200000 -- 27 h after the last write, less one lap: longer than any day
-
--- What is stored for a second and an hour (none: for the calendar day): in flight, head and slot of
--- the minute, then head and slot of the hours, or the day.
-local function window_get(key, second, hour)
-  local s = 'm' .. second % MINUTE.size
-  if hour then
-    return call('HMGET', key, 'i', 'm', s, 'h', 'h' .. hour % HOURS.size)
-  end
-  return call('HMGET', key, 'i', 'm', s, 'd')
-end
-
--- The same for the present; day id 0 stands for a rolling day.
-local function window_now(key, id, now)
-  return window_get(key, math.floor(now / MINUTE.unit), id == 0 and math.floor(now / HOURS.unit))
-end
-
--- The window as of `now` from these values. `id` and `end_ms` are the caller's day.
-local function window_load(key, id, end_ms, now, values)
-  local w = { key = key }
-  if id == 0 then
-    w.hours = ring_load(key, HOURS, math.floor(now / HOURS.unit), values[4], values[5])
-    w.day_requests, w.day_tokens = w.hours.rs, w.hours.ts
-  else
-    w.day = day_of(values[4], id, end_ms, now)
-    w.day_requests, w.day_tokens = w.day.r, w.day.t
-  end
-  w.minute = ring_load(key, MINUTE, math.floor(now / MINUTE.unit), values[2], values[3])
-  return w
-end
-
--- Adds to minute and day and sets what is in flight: one write. The TTL is renewed once a lap.
-local function window_add(w, requests, tokens, in_flight)
-  local key, m, h, d = w.key, w.minute, w.hours, w.day
-  m.rs, m.ts = m.rs + requests, m.ts + tokens
-  local head, slot = triple_write(m.b, m.rs, m.ts), triple_write(m.b, m.r + requests, m.t + tokens)
-  local s = 'm' .. m.b % MINUTE.size
-  if h then
-    call('HSET', key, 'i', in_flight, 'm', head, s, slot,
-      'h', triple_write(h.b, h.rs + requests, h.ts + tokens),
-      'h' .. h.b % HOURS.size, triple_write(h.b, h.r + requests, h.t + tokens))
-  else
-    call('HSET', key, 'i', in_flight, 'm', head, s, slot,
-      'd', day_write(d.d, d.de, d.r + requests, d.t + tokens))
-  end
-  if m.lap then
-    call('PEXPIRE', key, WINDOW_KEEP_MS)
-  end
-end
+local match, format = string.match, string.format
+local READ = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
+local WRITE = '%s %d %d %d %d %s %s %d %d %d %s' -- %s: not above 14 digits, and mostly text already
+local WRITE_TOKENS = '%s %s %s %s %d %s %s %s %d %d %s' -- when no number of requests changes

@@ -12,7 +12,7 @@
 -- @idempotent yes: only the last beat counts
 -- @complexity O(log workers + silent)
 -- @slot {mem}
---@include lib/codes.lua
+--@include lib/args.lua
 --@include lib/clock.lua
 
 local NAMED_MAX = 50

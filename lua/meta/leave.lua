@@ -11,7 +11,7 @@
 -- @idempotent yes
 -- @complexity O(log workers)
 -- @slot {mem}
---@include lib/codes.lua
+--@include lib/args.lua
 
 local worker, beat = ARGV[1], whole(2, 0)
 if #KEYS ~= 1 or #ARGV ~= 2 then

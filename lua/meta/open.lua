@@ -12,7 +12,7 @@
 -- @complexity O(1)
 -- @slot {meta}
 -- The only key without a TTL: forgetting it would let an old worker in.
---@include lib/codes.lua
+--@include lib/args.lua
 
 local schema, min_reader = whole(1, 1), whole(2, 1)
 if #KEYS ~= 1 or #ARGV ~= 2 or min_reader > schema then

@@ -9,7 +9,7 @@
 -- @idempotent no: a repeated call skips a place, which round robin forgives
 -- @complexity O(1)
 -- @slot {combo}
---@include lib/codes.lua
+--@include lib/args.lua
 
 local ttl = whole(1, 1)
 if #KEYS ~= 1 or #ARGV ~= 1 then

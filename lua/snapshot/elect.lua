@@ -14,7 +14,7 @@
 -- @slot {role}
 -- A fence is greater than all before it, also when the key was lost: it is at least the time at which
 -- its term began. So a key that nobody asked for within a day may go.
---@include lib/codes.lua
+--@include lib/args.lua
 --@include lib/clock.lua
 
 local TERM_MAX_MS = 60000

@@ -35,7 +35,7 @@ KEYS: Final = Keys("gw1")
 def window(account: int, model: str) -> str:
     """The key of a target's counters."""
     slot = KEYS.slot("p", f"acc{account}")
-    return KEYS.model_window(slot, "k", model).counters
+    return KEYS.model_window(slot, "k", model)
 
 
 def target(account: int, model: str) -> TargetLimits:

@@ -15,6 +15,8 @@ from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
 from tests.faults.client import CLIENT_KEY, Visitor
 from tests.faults.reference import MAX_BLANK
+from tests.lua.calls import texts
+from tests.lua.window_fields import leases, present
 
 SLOTS: Final = 24  # cases side by side in a sweep
 PROVIDERS: Final = ("a", "b")
@@ -186,10 +188,8 @@ class Stage:
     def account(self, provider: str, model: str) -> Account:
         """The window of a model of the provider's one key."""
         slot, key = f"{{{provider}.{provider}1}}", f"{provider}1"
-        hours = self._books.hget(f"{self.prefix}:w:{slot}:{key}:{model}", "h")
-        _, requests, tokens = str(hours or "0 0 0").split()
-        flights = self._books.zcard(f"{self.prefix}:wl:{slot}:{key}:{model}")
-        return Account(int(requests), int(tokens), int(flights))
+        requests, tokens, flights = self._books_of(f"w:{slot}:{key}:{model}")
+        return Account(requests, tokens, flights)
 
     def accounts(self, model: str) -> list[Account]:
         """The windows of a model at both providers."""
@@ -200,11 +200,18 @@ class Stage:
 
         Both are 0 once everything is settled.
         """
-        month = self._books.hget(f"{self.prefix}:c:{{app}}", "month")
-        tokens = int(str(month or "0 0 0 0").split()[2])
+        tokens, _, flights = self._books_of("c:{app}")
         for window in self._books.scan_iter(f"{self.prefix}:w:*"):
-            tokens -= int(str(self._books.hget(window, "h")).split()[2])
-        return tokens, int(self._books.zcard(f"{self.prefix}:cl:{{app}}"))
+            tokens -= self._books_of(window.removeprefix(f"{self.prefix}:"))[1]
+        return tokens, flights
+
+    def _books_of(self, name: str) -> tuple[int, int, int]:
+        """Two sums of the period, and the leases that are held: all but those that expired."""
+        fields = texts(self._books, f"{self.prefix}:{name}")
+        if not fields:
+            return 0, 0, 0
+        now = present(fields)
+        return now["pr"], now["pt"], sum(one.state != "X" for one in leases(fields).values())
 
     def new_lines(self) -> list[dict[str, Any]]:
         """What the worker logged since the last call."""

@@ -11,8 +11,6 @@ from typing import Final
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 
 MARK_MS: Final = 600_000
-PRUNE_MS: Final = 1_000
-BUDGET: Final = 8
 SECOND_MS: Final = 1000
 HOUR_MS: Final = 3_600_000
 
@@ -67,26 +65,23 @@ class Ring:
 
 
 @dataclass
-class Place:
-    second: int
-    hour: int
-    reclaimed: bool = False
+class Held:
+    """A lease in one window."""
 
-
-@dataclass
-class Record:
     worker: str
     estimate: int
     prompt: int
     expiry_ms: int
-    places: dict[str, Place]
+    second: int
+    hour: int
+    state: str = "R"
 
 
 @dataclass
 class Window:
     minute: Ring = field(default_factory=lambda: Ring(MINUTE_BUCKETS, SECOND_MS))
     day: Ring = field(default_factory=lambda: Ring(DAY_BUCKETS, HOUR_MS))
-    flights: dict[str, int] = field(default_factory=dict)  # below zero: its slot was freed
+    leases: dict[str, Held] = field(default_factory=dict)
 
     def advance(self, now_ms: int) -> "Window":
         """Move to the present and give what a refusal leaves: the past, but for a step back."""
@@ -95,10 +90,20 @@ class Window:
             minute = deepcopy(self.minute)
         if self.day.advance(now_ms):
             day = deepcopy(self.day)
-        return Window(minute, day, self.flights)
+        return Window(minute, day, self.leases)
 
-    def in_flight(self, now_ms: int) -> int:
-        return sum(expiry > now_ms for expiry in self.flights.values())
+    def in_flight(self) -> int:
+        return sum(lease.state == "R" for lease in self.leases.values())
+
+    def expire(self, now_ms: int) -> None:
+        """Take back what has expired, and forget what did so ten minutes ago."""
+        for name, lease in list(self.leases.items()):
+            if lease.state != "X" and lease.expiry_ms <= now_ms:
+                lease.state = "X"
+                self.minute.correct(lease.second, 0, lease.prompt - lease.estimate)
+                self.day.correct(lease.hour, 0, lease.prompt - lease.estimate)
+            if lease.state == "X" and lease.expiry_ms + MARK_MS <= now_ms:
+                del self.leases[name]
 
 
 class AdmissionModel:
@@ -106,9 +111,7 @@ class AdmissionModel:
 
     def __init__(self) -> None:
         self.windows: dict[str, Window] = {}
-        self.records: dict[str, Record | None] = {}  # None: settled
-        self.drop_at_ms: dict[str, int] = {}
-        self.pruned_ms = 0
+        self.forget_at_ms: dict[str, int] = {}
 
     def reserve(
         self,
@@ -122,14 +125,14 @@ class AdmissionModel:
         worker: str,
     ) -> tuple[str, int, int]:
         """Give (code, window position or 0, ms to wait or 0)."""
-        if lease_id in self.records:
-            return ("settled" if self.records[lease_id] is None else "ok"), 0, 0
-        budget = BUDGET
+        if lease_id in self.forget_at_ms:
+            first = self.windows.get(next(iter(bounds)))
+            return ("ok" if first and lease_id in first.leases else "settled"), 0, 0
         refused: dict[str, Window] = {}
         created = [name for name in bounds if name not in self.windows]
         for name in bounds:
             window = self.windows.setdefault(name, Window())
-            budget -= self._reclaim(name, window, now_ms, budget)
+            window.expire(now_ms)
             refused[name] = window.advance(now_ms)
         refusal = self._refusal(bounds, estimate, now_ms)
         if refusal is not None:
@@ -137,81 +140,64 @@ class AdmissionModel:
             for name in created:  # a refusal creates nothing
                 del self.windows[name]
             return refusal
-        places = {}
+        expiry_ms = now_ms + ttl_ms
         for name in bounds:
             window = self.windows[name]
-            places[name] = Place(window.minute.add(1, estimate), window.day.add(1, estimate))
-            window.flights[lease_id] = now_ms + ttl_ms
-        self._prune(now_ms)
-        expiry_ms = now_ms + ttl_ms
-        self.records[lease_id] = Record(worker, estimate, min(prompt, estimate), expiry_ms, places)
-        self.drop_at_ms[lease_id] = expiry_ms + MARK_MS
+            second, hour = window.minute.add(1, estimate), window.day.add(1, estimate)
+            window.leases[lease_id] = Held(
+                worker, estimate, min(prompt, estimate), expiry_ms, second, hour
+            )
+        self.forget_at_ms[lease_id] = expiry_ms + MARK_MS
         return "ok", 0, 0
 
     def settle(
         self, lease_id: str, names: list[str], *, actual: int, counts_request: int, now_ms: int
     ) -> str:
-        code = "late"
-        if lease_id in self.records:
-            record = self.records[lease_id]
-            if record is None:
-                return "again"
-            code = "settled"
-            for name, place in record.places.items():
-                window = self.windows[name]
-                held = record.prompt if place.reclaimed else record.estimate
-                if place.reclaimed:
-                    code = "reclaimed"
-                else:
-                    window.flights.pop(lease_id, None)
-                window.minute.correct(place.second, counts_request - 1, actual - held)
-                window.day.correct(place.hour, counts_request - 1, actual - held)
-        elif counts_request + actual > 0:
+        known = [
+            window
+            for name in names
+            if (window := self.windows.get(name)) and lease_id in window.leases
+        ]
+        if not known and lease_id in self.forget_at_ms:
+            return "again"
+        code = "settled" if known else "late"
+        for window in known:
+            lease = window.leases.pop(lease_id)
+            held = lease.estimate
+            if lease.state == "X":
+                code, held = "reclaimed", lease.prompt
+            window.minute.correct(lease.second, counts_request - 1, actual - held)
+            window.day.correct(lease.hour, counts_request - 1, actual - held)
+            if lease.expiry_ms <= now_ms:
+                self.forget_at_ms[lease_id] = now_ms + MARK_MS
+        if known:
+            return code
+        if counts_request + actual > 0:
             for name in names:
                 window = self.windows.setdefault(name, Window())
                 window.advance(now_ms)
                 window.minute.add(counts_request, actual)
                 window.day.add(counts_request, actual)
-        self.records[lease_id] = None
-        self.drop_at_ms[lease_id] = now_ms + MARK_MS
+        self.forget_at_ms[lease_id] = now_ms + MARK_MS
         return code
 
     def reap(self, name: str, workers: set[str], *, now_ms: int) -> int:
         """Give how many leases lost their slot in one window."""
-        flights = self.windows[name].flights if name in self.windows else {}
+        window = self.windows.get(name, Window())
         freed = [
             lease
-            for lease, expiry in flights.items()
-            if expiry > now_ms and self._is_held(lease, name, workers)
+            for lease in window.leases.values()
+            if lease.state == "R" and lease.expiry_ms > now_ms and lease.worker in workers
         ]
-        flights.update({lease: -flights[lease] for lease in freed})
+        for lease in freed:
+            lease.state = "F"
         return len(freed)
 
-    def _is_held(self, lease: str, name: str, workers: set[str]) -> bool:
-        record = self.records.get(lease)
-        return record is not None and record.worker in workers and name in record.places
-
-    def _prune(self, now_ms: int) -> None:
-        if 0 <= now_ms - self.pruned_ms < PRUNE_MS:
-            return
-        due = sorted((at, lease) for lease, at in self.drop_at_ms.items() if at <= now_ms)
-        if len(due) < BUDGET:
-            self.pruned_ms = now_ms
-        for _, lease in due[:BUDGET]:
-            del self.drop_at_ms[lease]
-            del self.records[lease]
-
-    def _reclaim(self, name: str, window: Window, now_ms: int, budget: int) -> int:
-        due = sorted((at, lease) for lease, at in window.flights.items() if abs(at) <= now_ms)
-        for _, lease in due[:budget]:
-            del window.flights[lease]
-            record = self.records.get(lease)
-            place = record.places.get(name) if record is not None else None
-            if record is not None and place is not None:
-                place.reclaimed = True
-                window.minute.correct(place.second, 0, record.prompt - record.estimate)
-                window.day.correct(place.hour, 0, record.prompt - record.estimate)
-        return len(due[:budget])
+    def forget(self, known: set[str], now_ms: int) -> set[str]:
+        """Forget what the scripts have forgotten; give what they may not have forgotten yet."""
+        early = {name for name, at in self.forget_at_ms.items() if at > now_ms} - known
+        self.forget_at_ms = {n: at for n, at in self.forget_at_ms.items() if n in known}
+        return early
 
     def _refusal(
         self, bounds: dict[str, Limits], estimate: int, now_ms: int
@@ -232,6 +218,6 @@ class AdmissionModel:
                 if need > 0:
                     closed.append((gate, position, ring.wait_ms(column, need, now_ms)))
             full = limits.concurrency
-            if full is not None and window.in_flight(now_ms) + 1 > full:
+            if full is not None and window.in_flight() + 1 > full:
                 closed.append(("concurrency", position, 100))
         return max(closed, key=lambda one: one[2]) if closed else None

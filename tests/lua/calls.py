@@ -6,10 +6,11 @@ from typing import Any, Final
 from redis import Redis
 
 from cluster_gw.core.limits.windows import Limits
-from cluster_gw.store.keys import Keys, WindowKeys
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import slot_name
 from cluster_gw.store.plan import five
 from cluster_gw.store.scripts import Scripts
-from tests.lua.window_fields import numbers
+from tests.lua.window_fields import Held, leases, numbers
 
 KEYS: Final = Keys("gw1")
 SLOT: Final = KEYS.slot("p", "acc")
@@ -19,9 +20,8 @@ WHOLE: Final = KEYS.key_window(SLOT, "k")
 NOW_MS: Final = 1_795_000_000_000
 
 
-def names(windows: Sequence[WindowKeys]) -> list[str]:
-    pairs = [name for window in windows for name in (window.counters, window.flights)]
-    return [KEYS.lease_expiries(SLOT), KEYS.lease_records(SLOT), *pairs]
+def names(windows: Sequence[str]) -> list[str]:
+    return [KEYS.lease_expiries(SLOT), *windows]
 
 
 class Admission:
@@ -36,7 +36,7 @@ class Admission:
     def reserve(
         self,
         lease: str,
-        *bounds: tuple[WindowKeys, Limits],
+        *bounds: tuple[str, Limits],
         now_ms: int = NOW_MS,
         estimate: int = 100,
         prompt: int = 40,
@@ -47,41 +47,46 @@ class Admission:
         limits = [bound for _, one in bounds for bound in five(one)]
         reply: list[Any] = self._reserve(
             keys=names([window for window, _ in bounds]),
-            args=[lease, worker, estimate, prompt, ttl_ms, *day, *limits, now_ms],
+            args=[lease, estimate, prompt, ttl_ms, worker, *day, *limits, now_ms],
         )
         return reply
 
     def settle(
         self,
         lease: str,
-        *windows: WindowKeys,
+        *windows: str,
         now_ms: int = NOW_MS,
         actual: int = 70,
         counts_request: int = 1,
         day: tuple[int, int] = (0, 0),
+        second: int = 0,
     ) -> list[Any]:
+        """Settle; `second` is what the reservation told, and may be wrong."""
         reply: list[Any] = self._settle(
-            keys=names(windows), args=[lease, actual, counts_request, *day, now_ms]
+            keys=names(windows),
+            args=[lease, actual, counts_request, slot_name(second), *day, now_ms],
         )
         return reply
 
     def reap(
         self,
         *workers: str,
-        window: WindowKeys = MODEL,
+        window: str = MODEL,
         now_ms: int = NOW_MS,
         valid_until_ms: int | None = None,
-        place: int = 0,
     ) -> list[Any]:
         until_ms = now_ms if valid_until_ms is None else valid_until_ms
         reply: list[Any] = self._reap(
-            keys=[KEYS.lease_records(SLOT), window.counters, window.flights],
-            args=[until_ms, place, *workers, now_ms],
+            keys=[window],
+            args=[until_ms, *workers, now_ms],
         )
         return reply
 
-    def counters(self, window: WindowKeys = MODEL) -> dict[str, int]:
-        return numbers(texts(self.redis, window.counters))
+    def counters(self, window: str = MODEL) -> dict[str, int]:
+        return numbers(texts(self.redis, window))
+
+    def leases(self, window: str = MODEL) -> dict[str, Held]:
+        return leases(texts(self.redis, window))
 
 
 def texts(redis: Redis, key: str) -> dict[str, str]:

@@ -5,13 +5,16 @@ from typing import Any, Final
 from redis import Redis
 
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.windows import MINUTE_BUCKETS
 from cluster_gw.store.clients import bounds_of
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import slot_name
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import NOW_MS, texts
+from tests.lua.window_fields import Held, leases, present, ring
 
 CLIENT_KEYS: Final = Keys("gw1").client("app-a")
-EXPIRIES, RECORDS, COUNTERS, FLIGHTS = CLIENT_KEYS
+EXPIRIES, COUNTERS = CLIENT_KEYS
 FREE: Final = Allowance()
 
 
@@ -40,7 +43,7 @@ class ClientScripts:
         reply: list[Any] = self._hold(
             keys=CLIENT_KEYS,
             args=[
-                *(hold, worker, estimate, prompt, cost, kept, ttl_ms),
+                *(hold, estimate, prompt, cost, kept, ttl_ms, worker),
                 *bounds_of(allowance),
                 now_ms,
             ],
@@ -55,20 +58,33 @@ class ClientScripts:
         tokens: int = 70,
         cost: int = 30,
         counts_request: int = 1,
+        second: int = 0,
     ) -> list[Any]:
+        """Settle; `second` is what the hold told, and may be wrong."""
         reply: list[Any] = self._settle(
-            keys=CLIENT_KEYS, args=[hold, tokens, cost, counts_request, now_ms]
+            keys=CLIENT_KEYS,
+            args=[hold, tokens, cost, counts_request, slot_name(second), now_ms],
         )
         return reply
 
     def reap(self, *workers: str, now_ms: int = NOW_MS) -> list[Any]:
         """Free the slots of dead workers, with the script that does so for targets."""
-        reply: list[Any] = self._reap(
-            keys=[RECORDS, COUNTERS, FLIGHTS], args=[now_ms, 0, *workers, now_ms]
-        )
+        reply: list[Any] = self._reap(keys=[COUNTERS], args=[now_ms, *workers, now_ms])
         return reply
 
     def month(self) -> tuple[int, int, int, int]:
         """Id, end in ms, tokens and micro-USD of the stored month."""
-        id_, ends, tokens, cost = texts(self.redis, COUNTERS)["month"].split()
-        return int(id_), int(ends), int(tokens), int(cost)
+        now = present(texts(self.redis, COUNTERS))
+        return now["period"], now["ends"], now["pr"], now["pt"]
+
+    def minute(self) -> dict[str, int]:
+        """The numbers of the minute and of what is in flight."""
+        fields = texts(self.redis, COUNTERS)
+        now = present(fields)
+        slot = now["b"] % MINUTE_BUCKETS
+        found = {name: now[name] for name in ("i", "quiet", "b", "rs", "ts")}
+        found |= ring(fields, "m", "", MINUTE_BUCKETS, now["b"])
+        return found | {f"r{slot}": now["r"], f"t{slot}": now["t"]}
+
+    def holds(self) -> dict[str, Held]:
+        return leases(texts(self.redis, COUNTERS))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS
-from tests.lua.admission_model import BUDGET, MARK_MS, PRUNE_MS, SECOND_MS, Ring
+from tests.lua.admission_model import MARK_MS, SECOND_MS, Ring
 
 
 @dataclass
@@ -29,7 +29,8 @@ class Hold:
     second: int
     month: int
     worker: str
-    reclaimed: bool = False
+    expiry_ms: int
+    state: str = "R"
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,8 @@ class ClientModel:
 
     minute: Ring = field(default_factory=lambda: Ring(MINUTE_BUCKETS, SECOND_MS))
     month: Month | None = None
-    flights: dict[str, int] = field(default_factory=dict)  # below zero: its slot was freed
-    holds: dict[str, Hold | None] = field(default_factory=dict)  # None: settled
-    drop_at_ms: dict[str, int] = field(default_factory=dict)
-    pruned_ms: int = 0
+    holds: dict[str, Hold] = field(default_factory=dict)
+    forget_at_ms: dict[str, int] = field(default_factory=dict)
 
     def hold(
         self,
@@ -66,9 +65,9 @@ class ClientModel:
         worker: str,
         now_ms: int,
     ) -> Answer:
-        known = id_ in self.holds
+        known = id_ in self.forget_at_ms
         if not known:
-            self._reclaim(now_ms)
+            self._expire(now_ms)
         before = deepcopy(self.minute)
         if self.minute.advance(now_ms):
             before = deepcopy(self.minute)  # a step far back is written at once
@@ -77,7 +76,7 @@ class ClientModel:
             newest = min(before.newest, self.minute.newest)
             back_ms = (newest + MINUTE_BUCKETS) * SECOND_MS - now_ms
         if known:
-            code = "settled" if self.holds[id_] is None else "ok"
+            code = "ok" if id_ in self.holds else "settled"
             answer = Answer(2, code, 0, self._left(allowance, back_ms))
             self.minute = before
             return answer
@@ -91,46 +90,61 @@ class ClientModel:
         month.tokens += estimate
         month.cost += cost
         self.month = month
-        self.flights[id_] = now_ms + ttl_ms
-        self._prune(now_ms)
         self.holds[id_] = Hold(
-            estimate, min(prompt, estimate), cost, min(kept, cost), second, month.id, worker
+            estimate,
+            min(prompt, estimate),
+            cost,
+            min(kept, cost),
+            second,
+            month.id,
+            worker,
+            now_ms + ttl_ms,
         )
-        self.drop_at_ms[id_] = now_ms + ttl_ms + MARK_MS
+        self.forget_at_ms[id_] = now_ms + ttl_ms + MARK_MS
         back_ms = (second + MINUTE_BUCKETS) * SECOND_MS - now_ms
         return Answer(1, "ok", 0, self._left(allowance, back_ms))
 
     def settle(self, id_: str, *, tokens: int, cost: int, counts_request: int, now_ms: int) -> str:
-        code = "late"
-        if id_ in self.holds:
-            hold = self.holds[id_]
-            if hold is None:
-                return "again"
-            code = "reclaimed" if hold.reclaimed else "settled"
-            self.flights.pop(id_, None)
+        hold = self.holds.pop(id_, None)
+        if hold is not None:
+            is_reclaimed = hold.state == "X"
             held, held_cost = (
-                (hold.prompt, hold.kept) if hold.reclaimed else (hold.estimate, hold.cost)
+                (hold.prompt, hold.kept) if is_reclaimed else (hold.estimate, hold.cost)
             )
             self._correct(hold, counts_request - 1, tokens - held, cost - held_cost)
-        elif counts_request + tokens + cost > 0:
+            if hold.expiry_ms <= now_ms:
+                self.forget_at_ms[id_] = now_ms + MARK_MS
+            return "reclaimed" if is_reclaimed else "settled"
+        if id_ in self.forget_at_ms:
+            return "again"
+        if counts_request + tokens + cost > 0:
             self.minute.advance(now_ms)
             self.minute.add(counts_request, tokens)
             self.month = self._month(now_ms)
             self.month.tokens += tokens
             self.month.cost += cost
-        self.holds[id_] = None
-        self.drop_at_ms[id_] = now_ms + MARK_MS
-        return code
+        self.forget_at_ms[id_] = now_ms + MARK_MS
+        return "late"
 
     def reap(self, workers: set[str], *, now_ms: int) -> int:
         """Give how many holds lost their slot."""
         freed = [
-            id_
-            for id_, expiry in self.flights.items()
-            if expiry > now_ms and (hold := self.holds.get(id_)) and hold.worker in workers
+            hold
+            for hold in self.holds.values()
+            if hold.state == "R" and hold.expiry_ms > now_ms and hold.worker in workers
         ]
-        self.flights.update({id_: -self.flights[id_] for id_ in freed})
+        for hold in freed:
+            hold.state = "F"
         return len(freed)
+
+    def in_flight(self) -> int:
+        return sum(hold.state == "R" for hold in self.holds.values())
+
+    def forget(self, known: set[str], now_ms: int) -> set[str]:
+        """Forget what the scripts have forgotten; give what they may not have forgotten yet."""
+        early = {name for name, at in self.forget_at_ms.items() if at > now_ms} - known
+        self.forget_at_ms = {n: at for n, at in self.forget_at_ms.items() if n in known}
+        return early
 
     def _month(self, now_ms: int) -> Month:
         if self.month is not None and now_ms < self.month.ends_ms:
@@ -168,8 +182,7 @@ class ClientModel:
             need = self.minute.sums()[column] + more - bound if bound is not None else 0
             if need > 0:
                 closed.append((gate, self.minute.wait_ms(column, need, now_ms)))
-        in_flight = sum(expiry > now_ms for expiry in self.flights.values())
-        if allowance.concurrency is not None and in_flight + 1 > allowance.concurrency:
+        if allowance.concurrency is not None and self.in_flight() + 1 > allowance.concurrency:
             closed.append(("concurrency", 100))
         for gate, used, bound in (
             ("monthly_tokens", month.tokens + estimate, allowance.monthly_tokens),
@@ -179,21 +192,10 @@ class ClientModel:
                 closed.append((gate, month.ends_ms - now_ms))
         return max(closed, key=lambda one: one[1]) if closed else None
 
-    def _reclaim(self, now_ms: int) -> None:
-        due = sorted((at, id_) for id_, at in self.flights.items() if abs(at) <= now_ms)
-        for _, id_ in due[:BUDGET]:
-            del self.flights[id_]
-            hold = self.holds.get(id_)
-            if hold is not None:
-                hold.reclaimed = True
+    def _expire(self, now_ms: int) -> None:
+        for id_, hold in list(self.holds.items()):
+            if hold.state != "X" and hold.expiry_ms <= now_ms:
+                hold.state = "X"
                 self._correct(hold, 0, hold.prompt - hold.estimate, hold.kept - hold.cost)
-
-    def _prune(self, now_ms: int) -> None:
-        if 0 <= now_ms - self.pruned_ms < PRUNE_MS:
-            return
-        due = sorted((at, id_) for id_, at in self.drop_at_ms.items() if at <= now_ms)
-        if len(due) < BUDGET:
-            self.pruned_ms = now_ms
-        for _, id_ in due[:BUDGET]:
-            del self.drop_at_ms[id_]
-            del self.holds[id_]
+            if hold.state == "X" and hold.expiry_ms + MARK_MS <= now_ms:
+                del self.holds[id_]

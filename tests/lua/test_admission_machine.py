@@ -14,11 +14,11 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
-from cluster_gw.store.keys import WindowKeys
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
-from tests.lua.admission_model import AdmissionModel, Ring
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, scores, texts
+from tests.lua.admission_model import MARK_MS, AdmissionModel, Ring
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, scores
+from tests.lua.window_fields import Held
 
 ROUTES: Final = ((MODEL, WHOLE), (OTHER, WHOLE), (MODEL,))
 BOUNDS: Final = st.one_of(st.none(), st.integers(0, 6))
@@ -52,16 +52,18 @@ class AdmissionMachine(RuleBasedStateMachine):
         self.redis.flushall()
         self.scripts = Admission(self.redis, load_scripts())
         self.model = AdmissionModel()
-        self.now_ms = NOW_MS
-        self.routes: dict[str, tuple[WindowKeys, ...]] = {}
+        self.now_ms = self.latest_ms = NOW_MS
+        self.told: dict[str, int] = {}
+        self.routes: dict[str, tuple[str, ...]] = {}
 
-    @initialize(limits=st.fixed_dictionaries({w.counters: LIMITS for w in (MODEL, OTHER, WHOLE)}))
+    @initialize(limits=st.fixed_dictionaries(dict.fromkeys((MODEL, OTHER, WHOLE), LIMITS)))
     def choose_limits(self, limits: dict[str, Limits]) -> None:
         self.limits = limits
 
     @rule(step_ms=STEPS_MS)
     def pass_time(self, step_ms: int) -> None:
         self.now_ms += step_ms
+        self.latest_ms = max(self.latest_ms, self.now_ms)
 
     @rule(
         lease=LEASES,
@@ -74,16 +76,19 @@ class AdmissionMachine(RuleBasedStateMachine):
     def reserve(
         self,
         lease: str,
-        route: tuple[WindowKeys, ...],
+        route: tuple[str, ...],
         estimate: int,
         prompt: int,
         ttl_ms: int,
         worker: str,
     ) -> None:
-        if self.model.records.get(lease) is not None:
+        held = any(lease in window.leases for window in self.model.windows.values())
+        if held and lease not in self.model.forget_at_ms:
+            return  # nobody uses an id again ten minutes after it expired
+        if held:
             route = self.routes[lease]  # a repeat repeats everything
         self.routes[lease] = route
-        bounds = [(window, self.limits[window.counters]) for window in route]
+        bounds = [(window, self.limits[window]) for window in route]
         reply = self.scripts.reserve(
             lease,
             *bounds,
@@ -95,7 +100,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         )
         expected = self.model.reserve(
             lease,
-            {window.counters: limits for window, limits in bounds},
+            dict(bounds),
             estimate=estimate,
             prompt=prompt,
             ttl_ms=ttl_ms,
@@ -104,16 +109,23 @@ class AdmissionMachine(RuleBasedStateMachine):
         )
         wait = (reply[2], reply[3]) if reply[0] == 0 else (0, 0)
         assert (reply[1], *wait) == expected
+        if reply[0] == 1:
+            self.told[lease] = reply[4]
 
     @rule(lease=LEASES, actual=st.integers(0, 500), counts_request=st.integers(0, 1))
     def settle(self, lease: str, actual: int, counts_request: int) -> None:
         route = self.routes.setdefault(lease, ROUTES[0])
         reply = self.scripts.settle(
-            lease, *route, now_ms=self.now_ms, actual=actual, counts_request=counts_request
+            lease,
+            *route,
+            now_ms=self.now_ms,
+            actual=actual,
+            counts_request=counts_request,
+            second=self.told.get(lease, 0),
         )
         code = self.model.settle(
             lease,
-            [window.counters for window in route],
+            list(route),
             actual=actual,
             counts_request=counts_request,
             now_ms=self.now_ms,
@@ -125,7 +137,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         workers=st.sets(st.sampled_from(WORKERS), min_size=1),
         late_ms=st.integers(-2, 2),
     )
-    def reap(self, window: WindowKeys, workers: set[str], late_ms: int) -> None:
+    def reap(self, window: str, workers: set[str], late_ms: int) -> None:
         """The workers may be dead or only slow: what they held may still be settled."""
         reply = self.scripts.reap(
             *sorted(workers),
@@ -134,16 +146,16 @@ class AdmissionMachine(RuleBasedStateMachine):
             valid_until_ms=self.now_ms - late_ms,
         )
         if late_ms > 0:
-            assert reply == [0, "stale", 0, 0]
+            assert reply == [0, "stale", 0]
             return
-        freed = self.model.reap(window.counters, workers, now_ms=self.now_ms)
-        assert reply == [1, "ok", freed, 0]
+        freed = self.model.reap(window, workers, now_ms=self.now_ms)
+        assert reply == [1, "ok", freed]
 
     @invariant()
     def every_counter_equals_the_model(self) -> None:
         for window in (MODEL, OTHER, WHOLE):
             fields = self.scripts.counters(window)
-            modelled = self.model.windows.get(window.counters)
+            modelled = self.model.windows.get(window)
             if not fields or modelled is None:
                 touched = modelled is not None and modelled.minute.buckets
                 assert not fields
@@ -152,10 +164,17 @@ class AdmissionMachine(RuleBasedStateMachine):
             assert read_ring(fields, "") == shown(modelled.minute)
             assert read_ring(fields, "h") == shown(modelled.day)
             assert min(fields.values()) >= 0
-            assert scores(self.redis, window.flights) == modelled.flights
-            if self.now_ms < fields["quiet"]:  # until then the count is taken at its word
-                assert fields["i"] == modelled.in_flight(self.now_ms)
-                assert all(fields["quiet"] <= abs(expiry) for expiry in modelled.flights.values())
+            assert fields["i"] == modelled.in_flight()
+            assert self.scripts.leases(window) == {
+                name: Held(
+                    *(one.state, one.expiry_ms, one.worker, one.second, one.hour),
+                    *(one.estimate, one.prompt),
+                )
+                for name, one in modelled.leases.items()
+            }
+            for one in modelled.leases.values():  # until `quiet` nothing happens by itself
+                ends_ms = one.expiry_ms + (MARK_MS if one.state == "X" else 0)
+                assert fields["quiet"] <= ends_ms
 
     @invariant()
     def every_key_but_none_has_a_ttl(self) -> None:
@@ -163,18 +182,10 @@ class AdmissionMachine(RuleBasedStateMachine):
             assert self.redis.pttl(key) > 0, key
 
     @invariant()
-    def records_equal_the_model(self) -> None:
-        stored = texts(self.redis, KEYS.lease_records(SLOT))
-        stored.pop("_touched", None)
-        stored.pop("_pruned", None)
-        assert set(stored) == set(self.model.records)
-        for lease, record in self.model.records.items():
-            if record is None:
-                assert stored[lease] == "S"
-            else:
-                done = all(place.reclaimed for place in record.places.values())
-                assert stored[lease].startswith("X " if done else "R ")
-        assert scores(self.redis, KEYS.lease_expiries(SLOT)) == self.model.drop_at_ms
+    def nothing_is_forgotten_before_its_time(self) -> None:
+        known = scores(self.redis, KEYS.lease_expiries(SLOT))
+        assert self.model.forget(set(known), self.latest_ms) == set()
+        assert known == self.model.forget_at_ms
 
 
 def read_ring(fields: dict[str, int], prefix: str) -> tuple[int, list[int], dict[int, list[int]]]:

@@ -106,3 +106,32 @@ def test_known_lease_is_settled_whatever_day_the_caller_thinks_it_is(
     admission.reserve("a", LIMITS, day=TODAY)
 
     assert admission.settle("a", MODEL, day=TODAY, now_ms=TODAY[1]) == [1, "settled"]
+
+
+def test_what_was_counted_goes_on_counting_when_the_kind_of_day_is_changed(
+    admission: Admission,
+) -> None:
+    two = (MODEL, Limits(rpd=2))
+    admission.reserve("a", two, estimate=10, now_ms=NOW_MS - HOUR_MS)
+    admission.reserve("b", two, estimate=20)
+
+    assert admission.reserve("c", two, day=TODAY)[1] == Gate.RPD
+    admission.settle("b", MODEL, actual=0, counts_request=0)
+    assert admission.reserve("c", two, day=TODAY, estimate=5)[1] == "ok"
+    assert (admission.counters()["dr"], admission.counters()["dt"]) == (2, 15)
+
+
+def test_days_that_become_rolling_leave_with_the_hour_of_the_change(admission: Admission) -> None:
+    free = (MODEL, Limits())
+    for hour in range(3):  # hours that must not be taken out again later
+        admission.reserve(f"h{hour}", free, now_ms=NOW_MS + HOUR_MS * hour)
+    later_ms = NOW_MS + 3 * HOUR_MS
+    admission.reserve("a", free, day=TODAY, now_ms=later_ms)
+
+    admission.reserve("b", free, now_ms=later_ms)
+
+    assert admission.counters()["hrs"] == 5
+    admission.reserve("c", free, now_ms=later_ms + 24 * HOUR_MS)
+    assert admission.counters()["hrs"] == 6
+    admission.reserve("d", free, now_ms=later_ms + 25 * HOUR_MS)
+    assert admission.counters()["hrs"] == 2

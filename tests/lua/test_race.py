@@ -29,5 +29,5 @@ def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
 
     assert sum(granted) == LIMIT
     window = KEYS.model_window(KEYS.slot("p", "a"), "k", "m")
-    counted = numbers(texts(redis, window.counters))
+    counted = numbers(texts(redis, window))
     assert (counted["hrs"], counted["i"]) == (LIMIT, LIMIT)

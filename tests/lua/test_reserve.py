@@ -6,7 +6,7 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.windows import Gate, Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, texts
+from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, scores
 
 FREE = Limits()
 
@@ -25,11 +25,11 @@ def test_admission_tells_what_the_tightest_window_has_left(admission: Admission)
         "a", (MODEL, Limits(rpm=10, tpm=1000)), (WHOLE, Limits(rpm=5)), estimate=300
     )
 
-    assert reply == [1, "ok", 4, 700]
+    assert reply == [1, "ok", 4, 700, NOW_MS // 1000]
 
 
 def test_unlimited_windows_have_minus_one_left(admission: Admission) -> None:
-    assert admission.reserve("a", (MODEL, FREE)) == [1, "ok", -1, -1]
+    assert admission.reserve("a", (MODEL, FREE))[:4] == [1, "ok", -1, -1]
 
 
 def test_unlimited_windows_are_counted_so_that_a_later_limit_holds(admission: Admission) -> None:
@@ -132,7 +132,7 @@ def test_repeated_lease_id_is_admitted_once(admission: Admission) -> None:
     admission.reserve("a", (MODEL, Limits(rpm=1)))
     before = dump(admission.redis)
 
-    assert admission.reserve("a", (MODEL, Limits(rpm=1))) == [2, "ok", -1, -1]
+    assert admission.reserve("a", (MODEL, Limits(rpm=1))) == [2, "ok", -1, -1, 0]
     assert dump(admission.redis) == before
 
 
@@ -164,63 +164,65 @@ def test_lease_of_another_model_frees_the_key_though_its_model_is_never_called(
 
     assert reply[0] == 1
     assert admission.counters(WHOLE)["i"] == 1
-    record = texts(admission.redis, KEYS.lease_records(SLOT))["a"]
-    assert record.startswith("R ")  # its model window is still to be reclaimed
-    assert f"{WHOLE.counters}@" in record
-    assert record.endswith("@X")
+    assert admission.leases(WHOLE)["a"].state == "X"
+    assert admission.leases(MODEL)["a"].state == "R"  # still to be reclaimed there
 
 
-def test_one_call_reclaims_at_most_eight_leases_but_counts_none_that_expired(
-    admission: Admission,
-) -> None:
-    for number in range(20):
-        admission.reserve(f"l{number}", (MODEL, FREE), ttl_ms=1_000)
-
-    reply = admission.reserve("x", (MODEL, Limits(concurrency=1)), now_ms=NOW_MS + 1_000)
-
-    assert reply[0] == 1
-    assert admission.redis.zcard(MODEL.flights) == 20 - 8 + 1
-
-
-def test_expired_leases_do_not_count_even_where_the_budget_to_reclaim_is_spent(
-    admission: Admission,
-) -> None:
-    for number in range(20):
+def test_all_leases_that_expired_are_taken_back_by_the_next_call(admission: Admission) -> None:
+    for number in range(450):  # more than are written in one command
         admission.reserve(f"l{number}", (MODEL, FREE), (WHOLE, FREE), ttl_ms=1_000)
 
     bounds = ((MODEL, FREE), (WHOLE, Limits(concurrency=1)))
 
-    assert admission.reserve("x", *bounds, now_ms=NOW_MS + 1_000)[0] == 1
-    assert admission.redis.zcard(WHOLE.flights) == 21
+    assert admission.reserve("x", *bounds, now_ms=NOW_MS + 1_000, estimate=0)[0] == 1
+    for window in (MODEL, WHOLE):
+        counters = admission.counters(window)
+        assert (counters["i"], counters["rs"], counters["ts"]) == (1, 451, 450 * 40)
+        states = [lease.state for lease in admission.leases(window).values()]
+        assert sorted(states) == ["R", *["X"] * 450]
 
 
-def test_lease_that_a_step_back_revives_counts_again(admission: Admission) -> None:
-    for number in range(20):
+def test_what_expired_stays_expired_when_the_clock_steps_back(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), ttl_ms=1_000)
+    admission.reserve("b", (MODEL, FREE), now_ms=NOW_MS + 1_000)
+
+    reply = admission.reserve("c", (MODEL, Limits(concurrency=2)), now_ms=NOW_MS + 500)
+
+    assert reply[0] == 1
+
+
+def test_expired_leases_are_dropped_ten_minutes_later(admission: Admission) -> None:
+    for number in range(450):
         admission.reserve(f"l{number}", (MODEL, FREE), ttl_ms=1_000)
-    admission.reserve("x", (MODEL, FREE), now_ms=NOW_MS + 1_000)  # takes back eight of them
 
-    bounds = (MODEL, Limits(concurrency=13))
+    admission.reserve("x", (MODEL, FREE), now_ms=NOW_MS + 600_999)
+    assert len(admission.leases()) == 451
+    admission.reserve("y", (MODEL, FREE), now_ms=NOW_MS + 601_000)
 
-    assert admission.reserve("y", bounds, now_ms=NOW_MS + 500)[1] == Gate.CONCURRENCY
-    assert admission.reserve("y", bounds, now_ms=NOW_MS + 1_000)[0] == 1
-
-
-def test_flights_that_ran_empty_within_a_second_get_a_ttl_again(admission: Admission) -> None:
-    admission.reserve("a", (MODEL, FREE))
-    admission.settle("a", MODEL)
-    assert not admission.redis.exists(MODEL.flights)
-
-    admission.reserve("b", (MODEL, FREE))
-
-    assert admission.redis.pttl(MODEL.flights) > 0
+    assert set(admission.leases()) == {"x", "y"}
 
 
-def test_records_are_dropped_ten_minutes_after_they_ended(admission: Admission) -> None:
+def test_lease_is_remembered_until_ten_minutes_after_its_expiry(admission: Admission) -> None:
     admission.reserve("a", (MODEL, FREE), ttl_ms=1_000)
 
-    admission.reserve("b", (MODEL, FREE), now_ms=NOW_MS + 601_000)
+    for late_ms, is_known in ((-1, True), (0, False)):
+        admission.reserve(f"b{late_ms}", (MODEL, FREE), now_ms=NOW_MS + 601_000 + 1_000 * late_ms)
+        known = scores(admission.redis, KEYS.lease_expiries(SLOT))
+        assert ("a" in known) == is_known
 
-    assert set(admission.redis.hgetall(KEYS.lease_records(SLOT))) == {"b", "_touched", "_pruned"}
+
+def test_leases_do_not_pile_up(admission: Admission) -> None:
+    for second in range(40):
+        for number in range(10):
+            name, now_ms = f"l{second}-{number}", NOW_MS + 1_000 * second
+            admission.reserve(name, (MODEL, FREE), now_ms=now_ms, ttl_ms=1)
+            admission.settle(name, MODEL, now_ms=now_ms)
+    assert admission.redis.zcard(KEYS.lease_expiries(SLOT)) == 400
+
+    for second in range(40):
+        admission.reserve(f"m{second}", (MODEL, FREE), now_ms=NOW_MS + 700_000 + 1_000 * second)
+
+    assert admission.redis.zcard(KEYS.lease_expiries(SLOT)) == 40
 
 
 def test_server_clock_is_used_when_none_is_given(admission: Admission) -> None:
@@ -253,4 +255,4 @@ def test_wrong_argument_is_an_error_and_writes_nothing(
 
 def test_missing_limits_are_an_error(admission: Admission) -> None:
     with pytest.raises(ResponseError, match="GW_BADARG"):
-        admission._reserve(keys=["z", "h", "w", "l"], args=["a", "w1", 1, 1, 1000, 0, 0, 1])
+        admission._reserve(keys=["z", "w"], args=["a", 1, 1, 1000, "w1", 0, 0, 1])

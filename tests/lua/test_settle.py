@@ -15,7 +15,11 @@ def admission(each_server: Redis, scripts: Scripts) -> Admission:
 
 
 def used(admission: Admission) -> tuple[int, int, int]:
-    counters = admission.counters()
+    return used_of(admission, MODEL)
+
+
+def used_of(admission: Admission, window: str) -> tuple[int, int, int]:
+    counters = admission.counters(window)
     assert (counters["rs"], counters["ts"]) == (counters["hrs"], counters["hts"])
     return counters["i"], counters["rs"], counters["ts"]
 
@@ -85,38 +89,91 @@ def test_unknown_lease_is_charged_in_full_to_the_present(admission: Admission) -
 def test_release_of_an_unknown_lease_leaves_only_its_mark(admission: Admission) -> None:
     admission.settle("ghost", MODEL, actual=0, counts_request=0)
 
-    assert set(admission.redis.keys()) == {KEYS.lease_expiries(SLOT), KEYS.lease_records(SLOT)}
-    assert admission.redis.hget(KEYS.lease_records(SLOT), "ghost") == "S"
+    assert admission.redis.keys() == [KEYS.lease_expiries(SLOT)]
 
 
 def test_counters_never_fall_below_zero(admission: Admission) -> None:
     admission.reserve("a", (MODEL, FREE), estimate=100)
-    second, hour = NOW_MS // 1000, NOW_MS // 3_600_000
-    for name in ("m", f"m{second % MINUTE_BUCKETS}"):
-        admission.redis.hset(MODEL.counters, name, f"{second} 1 10")
-    for name in ("h", f"h{hour % DAY_BUCKETS}"):
-        admission.redis.hset(MODEL.counters, name, f"{hour} 1 10")
+    before = str(admission.redis.hget(MODEL, "now"))
+    admission.redis.hset(MODEL, "now", before.replace(" 100 ", " 10 "))
 
     admission.settle("a", MODEL, actual=0, counts_request=1)
 
     assert min(admission.counters().values()) == 0
 
 
+def test_second_that_is_over_never_falls_below_zero(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100)
+    admission.reserve("b", (MODEL, FREE), estimate=0, now_ms=NOW_MS + 1_000)
+    second = NOW_MS // 1000
+    admission.redis.hset(MODEL, f"m{second % MINUTE_BUCKETS}", f"{second} 1 10")
+
+    admission.settle("a", MODEL, actual=0, counts_request=1)
+
+    counters = admission.counters()
+    assert (counters[f"t{second % MINUTE_BUCKETS}"], counters["ts"]) == (0, 90)
+
+
+@pytest.mark.parametrize("told_s", [0, -1, 1])
+def test_second_that_the_caller_tells_only_saves_time(admission: Admission, told_s: int) -> None:
+    second = admission.reserve("a", (MODEL, FREE), estimate=100)[4]
+    admission.reserve("b", (MODEL, FREE), estimate=1, now_ms=NOW_MS + 2_000)
+    admission.reserve("c", (MODEL, FREE), estimate=1, now_ms=NOW_MS + 3_000)
+
+    admission.settle("a", MODEL, actual=30, second=second + told_s, now_ms=NOW_MS + 3_000)
+
+    counters = admission.counters()
+    assert (counters["ts"], counters[f"t{second % MINUTE_BUCKETS}"]) == (32, 30)
+
+
+def test_lease_of_an_hour_that_is_over_is_settled_there(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100, ttl_ms=3_600_000)
+    admission.reserve("b", (MODEL, FREE), estimate=1, now_ms=NOW_MS + 3_400_000)
+
+    admission.settle("a", MODEL, actual=30, now_ms=NOW_MS + 3_400_000)
+
+    counters = admission.counters()
+    hour = NOW_MS // 3_600_000
+    assert counters["hb"] == hour + 1
+    assert (counters["hts"], counters[f"ht{hour % DAY_BUCKETS}"]) == (31, 30)
+
+
 def test_window_an_operator_deleted_stays_deleted(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), (WHOLE, FREE))
+    admission.redis.delete(MODEL)
+
+    assert admission.settle("a", MODEL, WHOLE) == [1, "settled"]
+    assert not admission.redis.exists(MODEL)
+    assert used_of(admission, WHOLE) == (0, 1, 70)
+
+
+def test_settlement_is_not_charged_anew_when_its_only_window_was_deleted(
+    admission: Admission,
+) -> None:
     admission.reserve("a", (MODEL, FREE))
-    admission.redis.delete(MODEL.counters)
+    admission.redis.delete(MODEL)
 
-    assert admission.settle("a", MODEL) == [1, "settled"]
-    assert not admission.redis.exists(MODEL.counters)
+    assert admission.settle("a", MODEL) == [2, "settled"]
+    assert not admission.redis.exists(MODEL)
 
 
-def test_other_windows_than_reserved_are_an_error(admission: Admission) -> None:
+def test_settlement_in_other_windows_than_reserved_changes_nothing(admission: Admission) -> None:
     admission.reserve("a", (MODEL, FREE))
 
-    with pytest.raises(ResponseError, match="GW_BADARG"):
-        admission.settle("a", WHOLE)
+    assert admission.settle("a", WHOLE) == [2, "settled"]
 
     assert used(admission) == (1, 1, 100)
+    assert not admission.redis.exists(WHOLE)
+
+
+def test_settlement_after_the_expiry_is_remembered_for_ten_minutes_more(
+    admission: Admission,
+) -> None:
+    admission.reserve("a", (MODEL, FREE), ttl_ms=1_000)
+    admission.settle("a", MODEL, now_ms=NOW_MS + 500_000)
+    admission.reserve("b", (MODEL, FREE), estimate=0, now_ms=NOW_MS + 1_099_000)
+
+    assert admission.settle("a", MODEL, now_ms=NOW_MS + 1_099_999) == [2, "settled"]
 
 
 @pytest.mark.parametrize("counts_request", [-1, 2])

@@ -1,7 +1,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -103,6 +102,8 @@ async def test_granted_lease_says_what_was_reserved_and_what_is_left(
 
     lease = await reserve(admissions, "a", target(Limits(rpm=5, tpm=1000)))
 
+    assert isinstance(lease, Lease)
+    assert abs(lease.second - time.time()) < 5
     assert lease == Lease(
         id=LeaseId("a"),
         target=target(Limits(rpm=5, tpm=1000)),
@@ -111,6 +112,7 @@ async def test_granted_lease_says_what_was_reserved_and_what_is_left(
         admitted_at_s=12.5,
         requests_left=4,
         tokens_left=900,
+        second=lease.second,
     )
 
 
@@ -263,8 +265,8 @@ async def test_worker_id_is_in_the_lease_record_encoded(
 ) -> None:
     await granted(admissions, "a", target())
 
-    record = await client.call("HGET", "gw1:lh:{groq.team}", "a")
-    assert b" worker=worker%201 " in record
+    record = await client.call("HGET", "gw1:w:{groq.team}:groq-a:meta%2Fllama%3A3", "@a")
+    assert record.split()[2] == b"worker%201"
 
 
 async def test_admission_of_unknown_fate_is_released(
@@ -370,10 +372,8 @@ async def test_full_settlement_queue_gives_up_the_newest(
 
 async def test_settlement_that_is_a_bug_is_counted_not_repeated(admissions: Admissions) -> None:
     lease = await granted(admissions, "a", target())
-    elsewhere: dict[str, Any] = {"target": target(key_limits=Limits(rpm=1))}
-    wrong = Lease(id=lease.id, estimate_tokens=1, prompt_tokens=1, admitted_at_s=0.0, **elsewhere)
 
-    admissions.settle(wrong, DONE)
+    admissions.settle(lease, Settlement(counts_request=True, tokens=2**60, outcome="success"))
 
     assert await admissions.drain(2.0) == 0
     assert admissions.settlements.faults == 1

@@ -342,3 +342,47 @@ def test_unusable_url_is_refused_without_repeating_it(url: str) -> None:
         RedisClient(url, prefix="gw1")
 
     assert url not in str(caught.value)
+
+
+async def test_known_scripts_are_there_before_the_first_call_and_after_a_restart(
+    own_server: RedisServer, scripts: Scripts
+) -> None:
+    client = RedisClient(own_server.url, prefix="gw1")
+    script = scripts["session/advance_cursor"]
+    client.know(script)
+    await client.start(5.0)
+    assert await client.call("SCRIPT", "EXISTS", script.sha) == [1]
+
+    own_server.kill()
+    own_server.start()
+    await until_up(client, is_up=False)
+    await until_up(client, is_up=True)
+
+    assert await client.call("SCRIPT", "EXISTS", script.sha) == [1]
+    await client.close()
+
+
+async def test_script_that_is_known_late_is_loaded_at_once(
+    client: RedisClient, scripts: Scripts
+) -> None:
+    script = scripts["session/advance_cursor"]
+    await client.call("SCRIPT", "FLUSH")
+
+    client.know(script)
+
+    assert await client.call("SCRIPT", "EXISTS", script.sha) == [1]
+    assert client.lost == 0
+
+
+async def test_reply_that_ends_a_connection_ends_it_also_when_it_came_with_others(
+    client: RedisClient,
+) -> None:
+    loading = "return redis.error_reply('LOADING not yet')"
+    calls = [client.call("ECHO", "a"), client.call("EVAL", loading, 0), client.call("ECHO", "b")]
+
+    first, *others = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert first == b"a"
+    assert [type(fault) for fault in others] == [StoreLostError, StoreLostError]
+    await until_up(client, is_up=True)
+    assert await client.call("ECHO", "c") == b"c"

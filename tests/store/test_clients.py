@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,6 +17,7 @@ from cluster_gw.store.reaping import Reaping
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import ClientId, LeaseId
 from tests.fakes.redis_server import RedisServer
+from tests.lua.window_fields import present
 
 NOW_MS = 1_795_000_000_000
 
@@ -70,12 +70,13 @@ class Desk:
         self.holds.settle(claim, Used(**used))
         assert await self.admissions.drain(5.0) == 0
 
-    async def counters(self) -> dict[bytes, bytes]:
-        flat: list[Any] = await self.client.call("HGETALL", "gw1:c:{app}")
-        return dict(zip(flat[::2], flat[1::2], strict=True))
+    async def counters(self) -> dict[str, int]:
+        text: bytes = await self.client.call("HGET", "gw1:c:{app}", "now")
+        return present({"now": text.decode()})
 
-    async def month(self) -> bytes:
-        return (await self.counters())[b"month"].split(b" ", 2)[2]
+    async def month(self) -> tuple[int, int]:
+        counters = await self.counters()
+        return counters["pr"], counters["pt"]
 
 
 @pytest.fixture
@@ -111,8 +112,9 @@ async def test_a_hold_tells_what_is_left_and_a_settlement_what_was_used(desk: De
         tokens_left=400,
         tokens_reset_ms=62_000,
     )
-    assert (await desk.counters())[b"m"].split()[1:] == [b"1", b"170"]
-    assert await desk.month() == b"170 90"
+    minute = await desk.counters()
+    assert (minute["rs"], minute["ts"]) == (1, 170)
+    assert await desk.month() == (170, 90)
 
 
 async def test_a_refusal_is_answered_from_memory_for_at_most_a_second(
@@ -200,7 +202,7 @@ async def test_scripts_the_server_forgot_are_loaded_again(desk: Desk) -> None:
 
     await desk.settle(asked, requests=1, tokens=7, micro_usd=1)
 
-    assert await desk.month() == b"7 1"
+    assert await desk.month() == (7, 1)
 
 
 async def test_a_slot_of_a_dead_worker_comes_back_and_the_rest_stays_counted(
@@ -219,10 +221,10 @@ async def test_a_slot_of_a_dead_worker_comes_back_and_the_rest_stays_counted(
     sweep = await reaping.sweep(dead, [], valid_until_ms=NOW_MS + 1)
 
     assert sweep.is_whole
-    assert (await desk.counters())[b"i"].split()[0] == b"0"
-    assert await desk.month() == b"100 50"
+    assert (await desk.counters())["i"] == 0
+    assert await desk.month() == (100, 50)
     await desk.settle(claim("a", concurrency=1), requests=1, tokens=70, micro_usd=30)
-    assert await desk.month() == b"70 30"
+    assert await desk.month() == (70, 30)
 
 
 async def test_a_hold_that_was_settled_cannot_be_taken_again(desk: Desk) -> None:
@@ -271,7 +273,7 @@ async def test_a_hold_whose_fate_is_unknown_is_released_by_its_settlement(
 
     assert await desk.admissions.drain(5.0) == 0
 
-    assert (await desk.counters())[b"m"].split()[1] == b"1", "only the first hold counts"
+    assert (await desk.counters())["rs"] == 1, "only the first hold counts"
     await desk.admissions.close()
     await client.close()
 

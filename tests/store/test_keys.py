@@ -47,8 +47,7 @@ def test_all_keys_of_an_account_live_in_one_slot(
         KEYS.key_window(slot, key),
         KEYS.account_window(slot),
     )
-    names = [KEYS.lease_expiries(slot), KEYS.lease_records(slot)]
-    names += [name for window in windows for name in (window.counters, window.flights)]
+    names = [KEYS.lease_expiries(slot), *windows]
 
     assert len(set(names)) == len(names)
     assert len({key_slot(name.encode()) for name in names}) == 1
@@ -77,20 +76,18 @@ def test_names_can_be_read_and_typed() -> None:
     slot = KEYS.slot("groq", "team-a")
 
     window = KEYS.model_window(slot, "groq-a", "meta-llama/llama-4:free")
-    assert window.counters == "gw1:w:{groq.team-a}:groq-a:meta-llama%2Fllama-4%3Afree"
-    assert window.flights == "gw1:wl:{groq.team-a}:groq-a:meta-llama%2Fllama-4%3Afree"
-    assert KEYS.key_window(slot, "groq-a").counters == "gw1:w:{groq.team-a}:groq-a:_all"
-    assert KEYS.model_window(slot, "k", "llama-3.3").counters.endswith(":llama-3.3")
-    assert KEYS.model_window(slot, "k", "_all").counters.endswith(":%5Fall")
+    assert window == "gw1:w:{groq.team-a}:groq-a:meta-llama%2Fllama-4%3Afree"
+    assert KEYS.key_window(slot, "groq-a") == "gw1:w:{groq.team-a}:groq-a:_all"
+    assert KEYS.model_window(slot, "k", "llama-3.3").endswith(":llama-3.3")
+    assert KEYS.model_window(slot, "k", "_all").endswith(":%5Fall")
 
 
 def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
     slot = KEYS.slot("p", "a")
     names = [
-        *(KEYS.lease_expiries(slot), KEYS.lease_records(slot), KEYS.cursor("c"), KEYS.meta()),
-        *(KEYS.lead("reaper"), KEYS.workers()),
-        *(KEYS.model_window(slot, "k", "m").counters, KEYS.model_window(slot, "k", "m").flights),
-        *(KEYS.key_window(slot, "k").counters, KEYS.account_window(slot).counters),
+        *(KEYS.lease_expiries(slot), KEYS.cursor("c"), KEYS.meta()),
+        *(KEYS.lead("reaper"), KEYS.workers(), KEYS.model_window(slot, "k", "m")),
+        *(KEYS.key_window(slot, "k"), KEYS.account_window(slot)),
         *KEYS.client("app"),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}

@@ -1,7 +1,10 @@
 from cluster_gw.core.limits.windows import ROLLING, CalendarDay, Limits, calendar_day
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import pack
 from cluster_gw.store.lease import TargetLimits
+from cluster_gw.store.packing import bulk
 from cluster_gw.store.plan import Days, Plans
+from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId
 
 ZONE = "America/Los_Angeles"
@@ -20,25 +23,36 @@ def target(key_limits: Limits) -> TargetLimits:
     )
 
 
-def test_key_without_limits_needs_no_window_of_its_own(keys: Keys) -> None:
-    plan = Plans(keys).of(target(Limits()))
+def test_key_without_limits_needs_no_window_of_its_own(keys: Keys, scripts: Scripts) -> None:
+    plan = Plans(keys, scripts).of(target(Limits()))
 
-    assert plan.keys == (*("gw1:lz:{p.a}", "gw1:lh:{p.a}", "gw1:w:{p.a}:k:m", "gw1:wl:{p.a}:k:m"),)
+    assert plan.keys == ("gw1:lz:{p.a}", "gw1:w:{p.a}:k:m")
     assert plan.limits == (1, -1, -1, 0, -1)
     assert (plan.scope(1), plan.scope(0)) == ("model", "none")
 
 
-def test_key_with_limits_adds_its_window(keys: Keys) -> None:
-    plan = Plans(keys).of(target(Limits(concurrency=4)))
+def test_key_with_limits_adds_its_window(keys: Keys, scripts: Scripts) -> None:
+    plan = Plans(keys, scripts).of(target(Limits(concurrency=4)))
 
     assert plan.windows == ("gw1:w:{p.a}:k:m", "gw1:w:{p.a}:k:_all")
-    assert plan.keys[4:] == ("gw1:w:{p.a}:k:_all", "gw1:wl:{p.a}:k:_all")
+    assert plan.keys[2:] == ("gw1:w:{p.a}:k:_all",)
     assert plan.limits[5:] == (-1, -1, -1, -1, 4)
     assert plan.scope(2) == "key"
 
 
-def test_equal_targets_share_a_plan(keys: Keys) -> None:
-    plans = Plans(keys)
+def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scripts) -> None:
+    plan = Plans(keys, scripts).of(target(Limits(rpm=7)))
+    name, sha = "EVALSHA", scripts["admission/settle"].sha
+
+    args = ("a.1", 70, 1, "m5", 0, 0, 0)
+
+    assert plan.settle.head + bulk(*args) == pack((name, sha, len(plan.keys), *plan.keys, *args))
+    assert plan.settle.route[3] == plan.keys[0]
+    assert plan.bounds == bulk(*plan.limits)
+
+
+def test_equal_targets_share_a_plan(keys: Keys, scripts: Scripts) -> None:
+    plans = Plans(keys, scripts)
 
     assert plans.of(target(Limits())) is plans.of(target(Limits()))
 
@@ -56,6 +70,14 @@ def test_day_is_worked_out_anew_when_the_clock_stepped_back() -> None:
     today = days.of(NOW_MS, ZONE)
 
     assert days.of(NOW_MS - 86_400_000, ZONE).id < today.id
+
+
+def test_day_is_packed_as_the_scripts_take_it() -> None:
+    days = Days()
+    day = days.of(NOW_MS, ZONE)
+
+    assert days.packed(NOW_MS, ZONE) == bulk(day.id, day.end_ms)
+    assert days.packed(day.end_ms, ZONE) != bulk(day.id, day.end_ms)
 
 
 def test_rolling_day_never_ends() -> None:

@@ -11,11 +11,12 @@ from cluster_gw.store.membership import DeadWorker
 from cluster_gw.store.reaping import BATCH, Reaping, Sweep
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
+from tests.lua.window_fields import present
 from tests.store.clocks import NOW_MS, SharedClock
 
 DEAD = [DeadWorker(id="dead%201", beat_ms=NOW_MS)]
 DEMAND = Demand(input_tokens=40, output_tokens=60)
-PAGES = 120  # leases of one window: more than a call looks at
+MANY = 120  # leases of one window
 FREE = Limits()
 
 
@@ -42,9 +43,9 @@ class Store:
         """Slots taken in the window of the model or of the key."""
         name = target.model if scope == "model" else "_all"
         text = await self.client.call(
-            "HGET", f"gw1:w:{{p.{target.account}}}:{target.key}:{name}", "i"
+            "HGET", f"gw1:w:{{p.{target.account}}}:{target.key}:{name}", "now"
         )
-        return int(text.split()[0])
+        return int(text.split()[-2])
 
 
 @pytest.fixture
@@ -95,13 +96,13 @@ async def test_every_window_is_looked_at_also_when_there_are_many(store: Store) 
 
 async def test_window_with_many_leases_is_walked_to_its_end(store: Store) -> None:
     dead, living = store.worker("dead 1"), store.worker("living")
-    for number in range(PAGES):
+    for number in range(MANY):
         await take(living if number % 3 else dead, f"l{number}", target())
 
     sweep = await store.reaping.sweep(DEAD, [target()], valid_until_ms=NOW_MS)
 
-    assert sweep == Sweep(leases=PAGES // 3, is_whole=True)
-    assert await store.flying(target(), "model") == PAGES - PAGES // 3
+    assert sweep == Sweep(leases=MANY // 3, is_whole=True)
+    assert await store.flying(target(), "model") == MANY - MANY // 3
 
 
 async def test_sweep_that_comes_too_late_does_nothing_and_says_so(store: Store) -> None:
@@ -124,7 +125,6 @@ async def test_worker_that_comes_back_settles_what_was_reaped_once(store: Store)
     slow.settle(lease, done)
 
     assert await slow.drain(2.0) == 0
-    window = await store.client.call("HMGET", "gw1:w:{p.k}:k:m", "i", "h")
-    assert window[0].split()[0] == b"0"
-    assert window[1].split()[1:] == [b"1", b"70"]
-    assert await store.client.call("EXISTS", "gw1:wl:{p.k}:k:m") == 0
+    window = present({"now": (await store.client.call("HGET", "gw1:w:{p.k}:k:m", "now")).decode()})
+    assert (window["i"], window["pr"], window["pt"]) == (0, 1, 70)
+    assert await store.client.call("HEXISTS", "gw1:w:{p.k}:k:m", "@a") == 0

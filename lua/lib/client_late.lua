@@ -1,0 +1,18 @@
+-- A hold that the client's counters do not know; inside client/settle.
+if call('ZSCORE', cz, hold_id) then
+  return { 2, SETTLED }
+end
+local sets, is_lap
+local second = math.floor(now / SECOND_MS)
+local s, r, t, rs, ts, month, ends, used, spent, count, quiet = match(values[1] or '', READ)
+--@include lib/client_move.lua
+if requests + 1 + actual + cost > 0 then
+  call('HSET', key, 'now', format(WRITE, s, r + requests + 1, t + actual, rs + requests + 1, ts + actual,
+    month, ends, used + actual, spent + cost, count, quiet), unpack(sets))
+  if is_lap then
+    call('PEXPIRE', key, CLIENT_KEEP_MS)
+  end
+end
+call('ZADD', cz, format('%d', now + MARK_MS), hold_id)
+call('PEXPIRE', cz, KEEP_MS)
+do return { 1, LATE } end

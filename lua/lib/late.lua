@@ -1,0 +1,23 @@
+-- A lease that no window knows; inside admission/settle.
+if call('ZSCORE', lz, lease_id) then
+  return { 2, SETTLED }
+end
+if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
+  return { 0, DAY_STALE, now }
+end
+--@include lib/present.lua
+for n = 1, requests + 1 + actual > 0 and windows or 0 do
+  local key = KEYS[n + 1]
+  local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
+    present(key, call('HGET', key, 'now'), day_id, day_end, now)
+  r, t, rs, ts = r + requests + 1, t + actual, rs + requests + 1, ts + actual
+  drs, dts = drs + requests + 1, dts + actual
+  call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet),
+    unpack(sets))
+  if is_lap then
+    call('PEXPIRE', key, WINDOW_KEEP_MS)
+  end
+end
+call('ZADD', lz, format('%d', now + MARK_MS), lease_id)
+call('PEXPIRE', lz, KEEP_MS)
+do return { 1, LATE } end
