@@ -51,6 +51,13 @@ class KeepAlive:
         self._is_writing = False
         self._quiet_since_s = self._loop.time()
 
+    def piece_now(self, body: bytes) -> bool:
+        """Write a part without waiting; False when that is not possible now."""
+        if self._is_writing or self._task is not None or not self._reply.piece_now(body):
+            return False
+        self._quiet_since_s = self._loop.time()
+        return True
+
     def stop(self) -> None:
         """Write no more comments, not even one that still waits for the client to read."""
         self._timer.cancel()
@@ -126,8 +133,7 @@ class Relay:
         for longer here than in mid-stream.
         """
         self._dog.cap(NEVER_S, FaultKind.CLIENT_GONE)
-        now_s = self._clock_s()
-        self._dog.limit(now_s + self._timeouts.stall_s, FaultKind.CLIENT_GONE)
+        self._limit_client()
         with self._dog:
             await reply.end(body)
         return self._dog.fired is None
@@ -156,31 +162,61 @@ class Relay:
             self._dog.cap(total_at_s, FaultKind.STALL)
 
     async def _pump(self, reply: Reply, keepalive: KeepAlive, headers: Headers) -> Fault | None:
-        stream, tally, limit, clock_s = self._stream, self._tally, self._dog.limit, self._clock_s
-        read_chunk, decode = stream.response.read_chunk, stream.decoder.decode
-        stall_s = self._timeouts.stall_s
-        limit(clock_s() + stall_s, FaultKind.CLIENT_GONE)
+        stream, tally, response = self._stream, self._tally, self._stream.response
+        unsent = b""
+
+        def take(chunk: bytes) -> bool:
+            """Relay a chunk at once; False when the client must be waited for, or at the end."""
+            nonlocal unsent
+            body = self._translate(chunk)
+            self._limit_silence()
+            if body and not keepalive.piece_now(body):
+                unsent = body
+                return False
+            return not tally.is_ended
+
+        self._limit_client()
         await reply.begin(headers)
         await keepalive.piece(self._encode(stream.held))
         while not (tally.is_ended or stream.at_end):
-            # A whole answer waits for usage and end marker only; some upstreams never send them.
-            wait_s = min(stall_s, LAST_WORDS_S) if tally.is_complete else stall_s
-            limit(clock_s() + wait_s, FaultKind.STALL)
-            chunk = await read_chunk()
-            if isinstance(chunk, Fault):
-                return chunk
-            if chunk:
-                events = decode(chunk)
-            else:
-                stream.at_end = True
-                events = stream.decoder.flush()
-            for event in events:
-                tally.add(event)
-            body = self._encode(events)
-            if body:
-                limit(clock_s() + stall_s, FaultKind.CLIENT_GONE)
+            self._limit_silence()
+            await response.hand_to(take)
+            if not (unsent or tally.is_ended):
+                chunk = await response.read_chunk()
+                if isinstance(chunk, Fault):
+                    return chunk
+                unsent = self._translate(chunk)
+            if unsent:
+                self._limit_client()
+                body, unsent = unsent, b""
                 await keepalive.piece(body)
         return None
+
+    def _translate(self, chunk: bytes) -> bytes:
+        """Take the next bytes of the upstream, none at its end, and give those of the client."""
+        stream, tally = self._stream, self._tally
+        if chunk:
+            events = stream.decoder.decode(chunk)
+        else:
+            stream.at_end = True
+            events = stream.decoder.flush()
+        for event in events:
+            tally.add(event)
+        return self._encode(events)
+
+    def _limit_silence(self) -> None:
+        """Bound the wait for more.
+
+        A whole answer waits for usage and end marker only; some upstreams never send them.
+        """
+        wait_s = self._timeouts.stall_s
+        if self._tally.is_complete:
+            wait_s = min(wait_s, LAST_WORDS_S)
+        self._dog.limit(self._clock_s() + wait_s, FaultKind.STALL)
+
+    def _limit_client(self) -> None:
+        """Bound the wait for a client that does not read."""
+        self._dog.limit(self._clock_s() + self._timeouts.stall_s, FaultKind.CLIENT_GONE)
 
     def _encode(self, events: list[StreamEvent]) -> bytes:
         """Give the client's bytes of some events; a fault gives none, the caller tells it."""

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
+WriteNow = Callable[[bytes], bool]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -10,15 +11,21 @@ Headers = Sequence[tuple[bytes, bytes]]
 class Reply:
     """Sends one answer, whole or piece by piece.
 
+    Args:
+        send: of the request (ASGI).
+        write_now: sends a part of the body if that needs no waiting, None when the server has no
+            such thing.
+
     Attributes:
         status: what was sent, 0 while nothing was.
         is_done: nothing more may be sent.
     """
 
-    __slots__ = ("_send", "is_done", "status")
+    __slots__ = ("_send", "_write_now", "is_done", "status")
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, write_now: WriteNow | None = None) -> None:
         self._send = send
+        self._write_now = write_now
         self.status = 0
         self.is_done = False
 
@@ -40,6 +47,10 @@ class Reply:
     def piece(self, body: bytes) -> Awaitable[None]:
         """Send a part of the stream; waits while the client's socket is full."""
         return self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    def piece_now(self, body: bytes) -> bool:
+        """Send a part of the stream without waiting; False when that is not possible now."""
+        return self._write_now is not None and self._write_now(body)
 
     def end(self, body: bytes = b"") -> Awaitable[None]:
         """Send the last part of the stream."""

@@ -10,6 +10,9 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+WRITE_NOW: Final = "cluster_gw.write_now"
+"""ASGI extension: call it with the next bytes of a body that has begun; False when they would have
+to wait, so that nothing was written and `send` must be awaited instead."""
 WHEN_LEFT: Final = "cluster_gw.when_left"
 """ASGI extension: call it with a function that is then called once if the client leaves before its
 answer is complete; with None when nobody needs to know any more."""
@@ -23,7 +26,7 @@ class Cycle(RequestResponseCycle):
 
     def __init__(self, scope: Any, *args: Any, **parts: Any) -> None:
         super().__init__(scope, *args, **parts)
-        scope["extensions"] = {WHEN_LEFT: self.when_left}
+        scope["extensions"] = {WHEN_LEFT: self.when_left, WRITE_NOW: self.write_now}
         self._head = b""
         self._on_left: Callable[[], None] | None = None
 
@@ -38,6 +41,15 @@ class Cycle(RequestResponseCycle):
         callback, self._on_left = self._on_left, None
         if callback is not None:
             callback()
+
+    def write_now(self, part: bytes) -> bool:
+        """See `WRITE_NOW`."""
+        if self.flow.write_paused or self.disconnected or not self.response_started:
+            return False
+        if self.response_complete:
+            raise RuntimeError("bytes after the end of an answer")
+        self._write_body(part, more=True)
+        return True
 
     async def send(self, message: Any) -> None:
         """Send a part of the answer (ASGI); waits while the client's socket is full."""

@@ -7,6 +7,7 @@ phase it is.
 import asyncio
 import math
 from collections.abc import Callable, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,7 @@ from cluster_gw.server.answers import (
 )
 from cluster_gw.server.auth import Client
 from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
+from cluster_gw.server.cycle import WRITE_NOW
 from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
@@ -40,6 +42,7 @@ from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 
 CLIENT_CLOSED: Final = 499
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 NO_INPUTS: Final = StrategyInputs()
 
 
@@ -88,7 +91,7 @@ class Inference:
             headers=headers,
             serving=current.serving,
             started_s=deps.clock.monotonic_s(),
-            reply=Reply(send),
+            reply=Reply(send, scope.get("extensions", NOTHING).get(WRITE_NOW)),
             receive=receive,
         )
         current.in_flight += 1

@@ -1,13 +1,15 @@
 """One upstream answer while its body is being read: chunks as they come, decoded, or a `Fault`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.faults import CLOSED
 from cluster_gw.upstream.incoming import Incoming
 from cluster_gw.wire.content_encoding import ContentDecoder, ContentEncodingError
+
+Taker = Callable[[bytes], bool]
 
 
 class UpstreamResponse(Incoming):
@@ -17,13 +19,14 @@ class UpstreamResponse(Incoming):
     even if it was not yet read here. In every other case the owner calls `close`.
     """
 
-    __slots__ = ("_connection", "_decoder", "_headers")
+    __slots__ = ("_connection", "_decoder", "_headers", "_taker")
 
     def __init__(self, connection: Connection) -> None:
         super().__init__()
         self._connection = connection
         self._decoder: ContentDecoder | None = None
         self._headers: dict[str, str] | None = None
+        self._taker: Taker | None = None
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -74,6 +77,44 @@ class UpstreamResponse(Incoming):
                     self.close()
                     raise
 
+    async def hand_to(self, take: Taker) -> None:
+        """Hand on what comes as it comes, without waking the task for each piece.
+
+        Args:
+            take: called with decoded bytes, from the loop; whether it wants more.
+
+        Returns when `take` wants no more, or when only `read_chunk` can tell what follows: an end
+        or a fault, and what came with it.
+        """
+        while self.parts and not self.is_complete and self.fault is None:
+            if not self._offer(take):
+                return
+        if self.is_complete or self.fault is not None:
+            return
+        self._taker = take
+        try:
+            await self.expect()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._taker = None
+
+    def wake(self) -> None:
+        """Lets the reader look again, or hands on what came."""
+        take = self._taker
+        if take is not None and not self.is_complete and self.fault is None:
+            try:
+                if self._offer(take):
+                    return
+            except Exception as bug:  # noqa: BLE001 - it belongs to the reader, not to the connection
+                waiter, self.waiter = self.waiter, None
+                if waiter is not None and not waiter.done():
+                    waiter.set_exception(bug)
+                return
+        self._taker = None
+        super().wake()
+
     async def read_body(self, max_bytes: int) -> bytes | Fault:
         """The rest of the body in one piece.
 
@@ -101,6 +142,12 @@ class UpstreamResponse(Incoming):
         # A complete answer has no connection any more: it may already carry somebody else's.
         if not self.is_complete:
             self._connection.abort()
+
+    def _offer(self, take: Taker) -> bool:
+        """Give all that waits to `take`; whether to go on."""
+        raw = self._take()
+        decoded = self._decode(raw) if self.coding else raw
+        return take(decoded) if decoded else self.fault is None
 
     def _take(self) -> bytes:
         parts = self.parts

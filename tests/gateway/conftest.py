@@ -56,7 +56,7 @@ async def start(redis_url: str, simulator: RunningSimulator) -> AsyncIterator[St
             **sections,
         }
         # A prefix of its own keeps each test's counters apart on the shared server.
-        gateway = Gateway(config, redis_url, prefix=f"t{uuid4().hex}")
+        gateway = Gateway(config, redis_url, prefix=f"t{uuid4().hex[:12]}")
         await gateway.__aenter__()
         started.append(gateway)
         return gateway

@@ -14,6 +14,7 @@ from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
+from tests.lua.window_fields import present
 
 KEY = "sk-client"
 AUTH = {"Authorization": f"Bearer {KEY}"}
@@ -43,26 +44,29 @@ def told(response: aiohttp.ClientResponse) -> dict[str, str]:
     }
 
 
-async def counters(gateway: Gateway, key: str = "c:{app}") -> dict[str, list[int]]:
-    """Every field of a hash as numbers, once nothing is left to settle."""
+async def counters(gateway: Gateway, key: str = "c:{app}") -> dict[str, int]:
+    """What a window or a client counts now, once nothing is left to settle; empty if nothing is."""
     await gateway.engine.settle()
     flat = await gateway.engine.redis.call("HGETALL", f"{gateway.settings.redis.prefix}:{key}")
     fields = [field.decode() for field in flat]
-    pairs = zip(fields[::2], fields[1::2], strict=True)
-    return {name: [int(word) for word in text.split()] for name, text in pairs}
+    return present(dict(zip(fields[::2], fields[1::2], strict=True))) if fields else {}
 
 
 async def minute(gateway: Gateway, key: str = "c:{app}") -> tuple[int, int]:
     """Requests and tokens of the minute."""
-    _, requests, tokens = (await counters(gateway, key))["m"]
-    return requests, tokens
+    now = await counters(gateway, key)
+    return now["rs"], now["ts"]
+
+
+async def month(gateway: Gateway) -> tuple[int, int]:
+    """Tokens and micro-USD of the client's month."""
+    now = await counters(gateway)
+    return now["pr"], now["pt"]
 
 
 async def in_flight(gateway: Gateway) -> int:
-    await gateway.engine.settle()
-    key = f"{gateway.settings.redis.prefix}:cl:{{app}}"
-    held: int = await gateway.engine.redis.call("ZCARD", key)
-    return held
+    """How many holds of the client have a slot."""
+    return (await counters(gateway)).get("i", 0)
 
 
 async def becomes(condition: Callable[[], Awaitable[bool]], within_s: float = 2.0) -> bool:
@@ -155,11 +159,11 @@ async def test_the_month_counts_what_the_provider_reported_and_ends_in_a_402(
             .split(b"}")[0]
             .split(b",")[0]
         )
-    month = (await counters(gateway))["month"]
+    tokens, _ = await month(gateway)
     response, body_ = await post(http, gateway.base_url, chat(max_tokens=1500), **AUTH)
 
     error = json.loads(body_)["error"]
-    assert month[2] == used > 0
+    assert tokens == used > 0
     assert (response.status, error["code"]) == (402, "client_budget_exceeded")
     assert (error["type"], error["cause"]) == ("insufficient_quota", "monthly_tokens")
     assert error["retryable"] is False
@@ -176,10 +180,10 @@ async def test_money_is_counted_at_the_price_of_the_model_that_answered(
 
     _, body = await post(http, gateway.base_url, chat(max_tokens=16), **AUTH)
     usage = json.loads(body)["usage"]
-    month = (await counters(gateway))["month"]
+    _, micro_usd = await month(gateway)
     refused, error = await post(http, gateway.base_url, chat(max_tokens=20), **AUTH)
 
-    assert month[3] == usage["prompt_tokens"] * 1 + usage["completion_tokens"] * 10
+    assert micro_usd == usage["prompt_tokens"] * 1 + usage["completion_tokens"] * 10
     assert (refused.status, code_of(error)) == (402, "client_budget_exceeded")
     assert "0.02 USD" in json.loads(error)["error"]["message"]
 
@@ -255,7 +259,7 @@ async def test_a_request_nobody_could_take_gives_everything_back(
     assert [code_of(body) for _, body in answers] == ["rate_limit_exceeded"] * 3
     assert [told(response)["remaining-requests"] for response, _ in answers] == ["1"] * 3
     assert await minute(gateway) == (0, 0)
-    assert (await counters(gateway))["month"][2:] == [0, 0]
+    assert await month(gateway) == (0, 0)
 
 
 async def test_a_request_of_several_attempts_counts_once_with_the_tokens_of_all(

@@ -12,6 +12,7 @@ from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.gateway import Gateway, provider
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.gateway.requests import chat, post
+from tests.lua.window_fields import present
 
 KEY = "sk-client"
 AUTH = {"Authorization": f"Bearer {KEY}"}
@@ -44,8 +45,9 @@ async def gateway(server: RedisServer, simulator: RunningSimulator) -> AsyncIter
 async def held(gateway: Gateway) -> tuple[int, int]:
     """Requests of the minute and holds in flight, once everything is settled."""
     assert await gateway.engine.settle() == 0
-    minute = await gateway.engine.redis.call("HGET", "gw1:c:{app}", "m")
-    return int(minute.split()[1]), await gateway.engine.redis.call("ZCARD", "gw1:cl:{app}")
+    text = await gateway.engine.redis.call("HGET", "gw1:c:{app}", "now")
+    now = present({"now": text.decode()})
+    return now["rs"], now["i"]
 
 
 async def back(gateway: Gateway) -> None:
