@@ -181,6 +181,7 @@ class Worker:
         return _QuietServer(
             uvicorn.Config(
                 build_app(deps),
+                interface="asgi3",
                 http=with_head_limit(server.max_head_kb * BYTES_PER_KB),
                 ws="none",
                 lifespan="off",

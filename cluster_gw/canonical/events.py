@@ -9,7 +9,7 @@ import msgspec
 from cluster_gw.canonical.failure import Fault
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Token counts as reported by the upstream; `total_tokens` is what limits are charged."""
 
     prompt_tokens: int = 0
@@ -59,7 +59,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_plain: bool = False
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):
+class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A buffered answer: its untouched body and what gate and settlement need to know.
 
     Attributes:

@@ -54,7 +54,7 @@ class FailureClass(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Facts of one failed upstream call.
 
     Attributes:

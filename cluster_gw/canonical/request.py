@@ -19,7 +19,7 @@ class Dialect(StrEnum):
     GEMINI = "gemini"
 
 
-class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One generation request.
 
     Attributes:

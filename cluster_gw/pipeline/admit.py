@@ -22,7 +22,7 @@ REDIS_RETRY_AFTER_MS: Final = 1000
 LEASE_MARGIN_S: Final = 30.0
 
 
-class Admitted(msgspec.Struct, frozen=True, kw_only=True):
+class Admitted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A lease and when it was asked for: dispatch must follow within a second of that."""
 
     lease: Lease

@@ -57,7 +57,7 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
 Opened = OpenStream | Completion | Broken | DispatchLate
 
 
-class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the loop decided for this attempt.
 
     Attributes:

@@ -15,7 +15,7 @@ from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import ClientId
 
 
-class Hints(msgspec.Struct, frozen=True, kw_only=True):
+class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the client asked for in headers.
 
     Attributes:
@@ -33,7 +33,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True):
     session_label: str | None = None
 
 
-class Spent(msgspec.Struct):
+class Spent(msgspec.Struct, gc=False):
     """Where the time before the answer went, seconds."""
 
     redis_s: float = 0.0
@@ -42,7 +42,7 @@ class Spent(msgspec.Struct):
     first_byte_s: float | None = None
 
 
-class Hold(msgspec.Struct, kw_only=True):
+class Hold(msgspec.Struct, kw_only=True, gc=False):
     """What a request claims of its client's allowance, from asking to settlement.
 
     Attributes:

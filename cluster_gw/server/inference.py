@@ -58,7 +58,7 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
     mint_id: Callable[[], str]
 
 
-class Arrival(msgspec.Struct, kw_only=True):
+class Arrival(msgspec.Struct, kw_only=True, gc=False):
     """A request that has been accepted on the socket but is not an exchange yet."""
 
     id: str

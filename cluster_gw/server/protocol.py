@@ -11,8 +11,9 @@ import re
 from typing import Any, Final
 from urllib.parse import unquote
 
-from httptools import parse_url
+from httptools import HttpParserError, HttpParserUpgrade, parse_url
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -96,28 +97,37 @@ class BoundedHead(HttpToolsProtocol):
                     return
             if data[:end].lower().find(b"\nupgrade") >= 0:
                 data = UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
-        super().data_received(data)
+        try:
+            self.parser.feed_data(data)
+        except HttpParserError:
+            self.send_400_response("")
+        except HttpParserUpgrade:
+            self._unsupported_upgrade_warning()
 
     def on_message_begin(self) -> None:
         """A new head begins."""
         self._in_head = True
         self._head_bytes = 0
-        super().on_message_begin()
-
-    def on_message_complete(self) -> None:
-        """The next bytes are a head again."""
-        self._in_head = True
-        super().on_message_complete()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_url(self, url: bytes) -> None:
         """Count the path, which may be the oversized part."""
-        self._count(len(url))
-        super().on_url(url)
+        self._head_bytes += len(url)
+        self.url += url
+        if self._head_bytes > self.max_head_bytes:
+            self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Count a header that arrived together with the rest of its head."""
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
+        self._head_bytes += len(name) + len(value) + 4
+        if self._head_bytes > self.max_head_bytes:
+            self._refuse_head()
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The head is complete; what follows is body."""
@@ -128,17 +138,10 @@ class BoundedHead(HttpToolsProtocol):
         version = self.parser.get_http_version()
         is_modern = version == "1.1"
         cycle = (Cycle if is_modern else CloseDelimited)(
-            scope=self._complete_scope(version),
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
+            self._scope(version),
+            self,
+            waits_for_continue=self.expect_100_continue,
             keep_alive=is_modern and self.parser.should_keep_alive(),
-            on_response=self.on_response_complete,
         )
         before, self.cycle = self.cycle, cycle
         if is_complete(before):
@@ -147,17 +150,42 @@ class BoundedHead(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
 
-    def _complete_scope(self, version: str) -> Any:
-        """What the application is told of a request, once its head is complete."""
-        scope: Any = self.scope
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body; reading stops while nobody takes what is there."""
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.body += body
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        """The body is complete; the next bytes are a head again."""
+        self._in_head = True
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
+
+    def _scope(self, version: str) -> dict[str, Any]:
+        """What the application is told of a request, once its head is complete (ASGI)."""
         url = parse_url(self.url)
         path = url.path.decode("ascii")
-        scope["method"] = self.parser.get_method().decode("ascii")
-        scope["http_version"] = version
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"] = url.path
-        scope["query_string"] = url.query or b""
-        return scope
+        return {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+            "state": {},
+        }
 
     def on_response_complete(self) -> None:
         """The answer is written, which does not mean that it is read."""
@@ -217,11 +245,9 @@ class BoundedHead(HttpToolsProtocol):
         self._is_deaf = True
         self.cycle.keep_alive = False
 
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > self.max_head_bytes:
-            self._is_oversized = True
-            raise ValueError("head above its bound")  # the parser turns it into a 400
+    def _refuse_head(self) -> None:
+        self._is_oversized = True
+        raise ValueError("head above its bound")  # the parser turns it into a 400
 
     def _expect_head(self, within_s: float) -> None:
         """Let the client go unless its next head is complete by then.

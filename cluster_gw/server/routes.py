@@ -1,6 +1,6 @@
 """The ASGI application of the data port: hot route first, a clear answer on every other path."""
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -33,13 +33,14 @@ class FrontDoor:
         self._hot = hot
         self._rest = rest
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one request (ASGI)."""
+    def __call__(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> Coroutine[Any, Any, None]:
+        """Serve one request (ASGI 3)."""
         endpoint = self._hot.get(scope["path"]) if scope["type"] == "http" else None
         if endpoint is not None and scope["method"] == "POST":
-            await endpoint(scope, receive, send)
-        else:
-            await self._rest(scope, receive, send)
+            return endpoint(scope, receive, send)
+        return self._rest(scope, receive, send)
 
 
 def build_app(deps: Deps) -> FrontDoor:

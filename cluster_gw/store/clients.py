@@ -29,7 +29,7 @@ REMEMBER_MAX_S: Final = 1.0  # a limit may be raised, or capacity returned, at a
 TOKEN_GATES: Final = frozenset({ClientGate.TPM, ClientGate.MONTHLY_TOKENS, ClientGate.TOO_LARGE})
 
 
-class Claim(msgspec.Struct, kw_only=True):
+class Claim(msgspec.Struct, kw_only=True, gc=False):
     """What one request asks for of its client's allowance.
 
     Attributes:
@@ -57,7 +57,7 @@ class Claim(msgspec.Struct, kw_only=True):
         return self.micro_usd if gate is ClientGate.MONTHLY_USD else 0
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a client has left this minute, as the script told at `at_s` (monotonic seconds).
 
     Attributes:
@@ -82,7 +82,7 @@ class ClientRefusal(msgspec.Struct, frozen=True, kw_only=True):
     standing: Standing
 
 
-class Used(msgspec.Struct, kw_only=True):
+class Used(msgspec.Struct, kw_only=True, gc=False):
     """What a request has used so far: the sum over its attempts as charged."""
 
     requests: int = 0

@@ -21,7 +21,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
     key_limits: Limits
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Admitted capacity.
 
     Attributes:
@@ -41,7 +41,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     second: int = 0
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a target was not admitted and how long until it may be; never an error."""
 
     gate: Gate
@@ -49,7 +49,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_ms: int
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fact that replaces an estimate.
 
     Attributes:

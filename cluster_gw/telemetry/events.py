@@ -30,7 +30,7 @@ def _event(name: str, level: Level, text: str, *fields: str) -> Event:
     return Event(name=name, level=level, help=text, fields=fields)
 
 
-class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """A log line of the request path: encoded as it is, members at their default left out."""
 
     event: str

@@ -29,7 +29,7 @@ _MAX_STALE: Final = 8
 # A place whose connections keep holding bytes nobody asked for is a broken peer, not bad luck.
 
 
-class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
+class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One POST.
 
     Attributes:

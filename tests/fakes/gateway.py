@@ -73,6 +73,7 @@ class Gateway:
             uvicorn.Config(
                 build_app(self.engine.deps),
                 port=0,
+                interface="asgi3",
                 http=with_head_limit(self.settings.server.max_head_kb * BYTES_PER_KB),
                 ws="none",
                 lifespan="off",

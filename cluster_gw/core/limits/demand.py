@@ -12,7 +12,7 @@ DEFAULT_OUTPUT_TOKENS: Final = 1000
 OUTPUT_RESERVE_CAP_TOKENS: Final = 2000  # a huge max_tokens must not exclude every model
 
 
-class Demand(msgspec.Struct, frozen=True, kw_only=True):
+class Demand(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Estimated tokens of one request."""
 
     input_tokens: int

@@ -26,7 +26,7 @@ class TokenSource(StrEnum):
     NONE = "none"
 
 
-class Charge(msgspec.Struct, frozen=True, kw_only=True):
+class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fact of one attempt.
 
     Attributes:

@@ -67,7 +67,7 @@ class SkipCode(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One upstream call.
 
     Attributes:
@@ -104,7 +104,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
     sent: Sent = Sent.SENT
 
 
-class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+class Skipped(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One candidate, or one key of it, that was not tried.
 
     Attributes:

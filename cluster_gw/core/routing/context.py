@@ -18,7 +18,7 @@ KEY_BYTES = 16
 MAX_LABEL_CHARACTERS = 255  # a longer run or session label means no label (field convention)
 
 
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
+class Needs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Capabilities a route must have."""
 
     tools: bool
@@ -26,7 +26,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     format: bool
 
 
-class RouteContext(msgspec.Struct, frozen=True, kw_only=True):
+class RouteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The request as routing sees it.
 
     Attributes:

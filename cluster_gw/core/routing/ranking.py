@@ -56,7 +56,7 @@ class ExclusionCode(StrEnum):
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A route that may serve, at its declared place (0-based)."""
 
     route: Route
@@ -64,7 +64,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     match_tier: int = 0
 
 
-class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An absent route and why; `retry_at_ms` only when time alone can bring it back."""
 
     route: Route
@@ -73,7 +73,7 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
     retry_at_ms: int | None = None
 
 
-class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A candidate with its place and everything that led to it."""
 
     candidate: Candidate
@@ -91,7 +91,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
         return self.candidate.route
 
 
-class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All candidates in order and all exclusions of one request."""
 
     combo: ComboId

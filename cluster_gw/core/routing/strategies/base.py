@@ -9,7 +9,7 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Candidate, Ranked
 
 
-class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True):
+class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """State a strategy may use, read before it runs.
 
     Attributes:
