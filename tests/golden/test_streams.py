@@ -21,7 +21,7 @@ STREAMS = sorted(FOLDER.glob("*.sse"))
 
 def summary(event: StreamEvent) -> dict[str, Any]:
     facts: dict[str, Any] = msgspec.to_builtins(event)
-    del facts["raw"]
+    del facts["raw"], facts["is_plain"]  # the bytes, and what the other members say already
     return {name: value for name, value in facts.items() if value not in ("", None, False, 0, ())}
 
 

@@ -66,6 +66,20 @@ def test_every_split_of_a_stream_gives_the_same_events(
 
 @settings(deadline=None, max_examples=200)
 @given(st.lists(LINES, max_size=12))
+def test_a_plain_event_holds_text_reasoning_and_usage_and_nothing_else(lines: list[bytes]) -> None:
+    for event in decoded(lines)[0]:
+        if event.is_plain:
+            said = StreamEvent(
+                raw=event.raw,
+                text=event.text,
+                reasoning=event.reasoning,
+                usage=event.usage,
+                is_plain=True,
+            )
+            assert event == said
+
+
+@given(st.lists(LINES, max_size=12))
 def test_a_stream_has_at_most_one_end_and_nothing_after_it(lines: list[bytes]) -> None:
     events, _ = decoded(lines)
 
