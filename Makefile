@@ -61,7 +61,7 @@ docs: $(STAMP) ## write docs/configuration.md anew and check the documents again
 	@$(PY) -m cluster_gw.settings.page
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 
-manifest: $(STAMP) ## write lua/manifest.json and docs/redis-acl.md anew after a script changed
+manifest: $(STAMP) ## write lua/manifest.json, docs/redis-acl.md and docs/redis-keys.md anew after a script or key changed
 	@$(PY) -m cluster_gw.store.manifest
 
 lock: ## resolve requirements/*.lock anew (needs uv)

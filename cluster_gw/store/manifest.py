@@ -1,7 +1,7 @@
 """Rewrites what follows from the scripts: `python -m cluster_gw.store.manifest`.
 
-Run by a developer after scripts changed; new SHA-1s in `lua/manifest.json` and new rights in
-`docs/redis-acl.md` then show up in the review.
+Run by a developer after scripts or keys changed; new SHA-1s in `lua/manifest.json`, new rights in
+`docs/redis-acl.md` and new keys in `docs/redis-keys.md` then show up in the review.
 """
 
 import sys
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from cluster_gw.store.key_page import write_key_page
 from cluster_gw.store.rights import write_rights
 from cluster_gw.store.scripts import build_manifest, find_folder
 
@@ -26,12 +27,13 @@ def write_manifest(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Write the manifest and the rights of this checkout and say where."""
+    """Write the manifest, the rights and the keys of this checkout and say where."""
     folder = find_folder()
-    page = folder.parent / "docs" / "redis-acl.md"
+    docs = folder.parent / "docs"
     sys.stdout.write(f"{write_manifest(folder)}\n")
-    write_rights(folder, page)
-    sys.stdout.write(f"{page}\n")
+    for name, write in (("redis-acl.md", write_rights), ("redis-keys.md", write_key_page)):
+        write(folder, docs / name)
+        sys.stdout.write(f"{docs / name}\n")
 
 
 if __name__ == "__main__":
