@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import os
 import platform
+import signal
 import socket
 import subprocess
 import sys
@@ -221,6 +222,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only loads whose name holds this text")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended, too
     with tempfile.TemporaryDirectory(prefix="gw-bench-") as name:
         rows, facts = run_all(args, Path(name))
     table = Table(rows, facts)

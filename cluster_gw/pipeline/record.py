@@ -1,5 +1,7 @@
 """One log line and a handful of counters per request, one line per failed attempt."""
 
+from typing import NamedTuple
+
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
@@ -7,8 +9,16 @@ from cluster_gw.pipeline.holding import CLIENT_CODES
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
-from cluster_gw.telemetry.registry import Registry
+from cluster_gw.telemetry.registry import Histogram, Registry
 from cluster_gw.units import MS_PER_S
+
+
+class Times(NamedTuple):
+    """Where the durations of one kind of answer are counted."""
+
+    whole: Histogram
+    first_byte: Histogram
+    overhead: Histogram
 
 
 class Recorder:
@@ -18,6 +28,7 @@ class Recorder:
         self._registry = registry
         self._log = log
         self._clock = clock
+        self._modes: dict[bool, Times] = {}  # made at the first use: no sample without a request
 
     def attempt_failed(self, exchange: Exchange, target: Target, record: AttemptRecord) -> None:
         """Note a failed upstream call."""
@@ -50,14 +61,9 @@ class Recorder:
             code: the error code it got, in the status or inside the stream; None for an answer.
         """
         duration_s = self._clock.monotonic_s() - exchange.started_s
-        mode = "stream" if exchange.request.stream else "buffered"
-        spent, registry = exchange.spent, self._registry
+        registry = self._registry
         registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
-        registry.observe(catalog.REQUEST_SECONDS, mode, value=duration_s)
-        if spent.first_byte_s is not None:
-            registry.observe(catalog.FIRST_BYTE_SECONDS, mode, value=spent.first_byte_s)
-            own_s = spent.first_byte_s - spent.upstream_s - spent.waiting_s
-            registry.observe(catalog.OVERHEAD_SECONDS, value=max(own_s, 0.0))
+        self._observe(exchange, duration_s)
         served = exchange.served_by
         if served is not None and code is None:
             registry.add(catalog.ATTEMPTS, served.route.provider, "success")
@@ -66,6 +72,23 @@ class Recorder:
         if code is not None and served is None and code not in CLIENT_CODES:
             registry.add(catalog.EXHAUSTED, code)
         self._log.hot(_line(exchange, status, code, duration_s))
+
+    def _observe(self, exchange: Exchange, duration_s: float) -> None:
+        is_stream, spent = exchange.request.stream, exchange.spent
+        times = self._modes.get(is_stream)
+        if times is None:
+            mode = "stream" if is_stream else "buffered"
+            times = self._modes[is_stream] = Times(
+                whole=self._registry.histogram(catalog.REQUEST_SECONDS, mode),
+                first_byte=self._registry.histogram(catalog.FIRST_BYTE_SECONDS, mode),
+                overhead=self._registry.histogram(catalog.OVERHEAD_SECONDS),
+            )
+        times.whole.observe(duration_s)
+        if spent.first_byte_s is not None:
+            times.first_byte.observe(spent.first_byte_s)
+            times.overhead.observe(
+                max(spent.first_byte_s - spent.upstream_s - spent.waiting_s, 0.0)
+            )
 
 
 def _line(

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 WriteNow = Callable[[bytes], bool]
+AnswerNow = Callable[[int, Sequence[tuple[bytes, bytes]], bytes], bool]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -15,17 +16,24 @@ class Reply:
         send: of the request (ASGI).
         write_now: sends a part of the body if that needs no waiting, None when the server has no
             such thing.
+        answer_now: the same for a whole answer.
 
     Attributes:
         status: what was sent, 0 while nothing was.
         is_done: nothing more may be sent.
     """
 
-    __slots__ = ("_send", "_write_now", "is_done", "status")
+    __slots__ = ("_answer_now", "_send", "_write_now", "is_done", "status")
 
-    def __init__(self, send: Send, write_now: WriteNow | None = None) -> None:
+    def __init__(
+        self,
+        send: Send,
+        write_now: WriteNow | None = None,
+        answer_now: AnswerNow | None = None,
+    ) -> None:
         self._send = send
         self._write_now = write_now
+        self._answer_now = answer_now
         self.status = 0
         self.is_done = False
 
@@ -33,10 +41,10 @@ class Reply:
         """Send a complete answer; `content-length` is added here."""
         self.status = status
         self.is_done = True
-        length = (b"content-length", b"%d" % len(body))
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": [*headers, length]}
-        )
+        headers = [*headers, (b"content-length", b"%d" % len(body))]
+        if self._answer_now is not None and self._answer_now(status, headers, body):
+            return
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
     def begin(self, headers: Headers) -> Awaitable[None]:

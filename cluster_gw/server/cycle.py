@@ -15,6 +15,9 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+ANSWER_NOW: Final = "cluster_gw.answer_now"
+"""ASGI extension: call it with status, headers and body of a whole answer; False when it would have
+to wait, so that nothing was written and `send` must be awaited instead."""
 WRITE_NOW: Final = "cluster_gw.write_now"
 """ASGI extension: call it with the next bytes of a body that has begun; False when they would have
 to wait, so that nothing was written and `send` must be awaited instead."""
@@ -88,7 +91,11 @@ class Cycle(RequestResponseCycle):
         self.response_started = self.response_complete = False
         self.chunked_encoding = None
         self.expected_content_length = 0
-        self._extensions = {WHEN_LEFT: self.when_left, WRITE_NOW: self.write_now}
+        self._extensions = {
+            WHEN_LEFT: self.when_left,
+            WRITE_NOW: self.write_now,
+            ANSWER_NOW: self.answer_now,
+        }
         scope["extensions"] = self._extensions
         self._head = b""
         self._on_left: Callable[[], None] | None = None
@@ -105,6 +112,16 @@ class Cycle(RequestResponseCycle):
         if callback is not None:
             self._extensions.clear()  # they lead back here: only the collector would free both
             callback()
+
+    def answer_now(self, status: int, headers: Any, body: bytes) -> bool:
+        """See `ANSWER_NOW`."""
+        if self.flow.write_paused or self.disconnected or self.response_started:
+            return False
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        self._head = self._encode_head(status, headers)
+        self._write_body(body, more=False)
+        return True
 
     def write_now(self, part: bytes) -> bool:
         """See `WRITE_NOW`."""

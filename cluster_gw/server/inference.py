@@ -31,7 +31,7 @@ from cluster_gw.server.answers import (
 )
 from cluster_gw.server.auth import Client
 from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
-from cluster_gw.server.cycle import WRITE_NOW
+from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
@@ -82,7 +82,7 @@ class Inference:
         """Serve one request (ASGI)."""
         deps = self._deps
         current = deps.current
-        headers = dict(scope["headers"])
+        headers, extensions = dict(scope["headers"]), scope.get("extensions", NOTHING)
         request_id = deps.mint_id()
         arrival = Arrival(
             id=request_id,
@@ -91,7 +91,7 @@ class Inference:
             headers=headers,
             serving=current.serving,
             started_s=deps.clock.monotonic_s(),
-            reply=Reply(send, scope.get("extensions", NOTHING).get(WRITE_NOW)),
+            reply=Reply(send, extensions.get(WRITE_NOW), extensions.get(ANSWER_NOW)),
             receive=receive,
         )
         current.in_flight += 1

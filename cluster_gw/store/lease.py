@@ -9,7 +9,7 @@ from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
 from cluster_gw.units import KeyId, LeaseId
 
 
-class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
+class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A target as admission sees it; built once per catalog, not per request."""
 
     provider: str

@@ -35,7 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     families: list[Family]
 
 
-class _Histogram:
+class Histogram:
     """Bucket counts (not cumulative until read), sum and count."""
 
     __slots__ = ("bounds", "counts", "total")
@@ -46,6 +46,7 @@ class _Histogram:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
+        """Add one observation, in the metric's unit."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
@@ -57,7 +58,7 @@ class Registry:
         self._numbers: dict[Metric, dict[tuple[str, ...], float]] = {
             m: {} for m in METRICS if m.kind is not MetricKind.HISTOGRAM
         }
-        self._histograms: dict[Metric, dict[tuple[str, ...], _Histogram]] = {
+        self._histograms: dict[Metric, dict[tuple[str, ...], Histogram]] = {
             m: {} for m in METRICS if m.kind is MetricKind.HISTOGRAM
         }
         self._readers: list[Callable[[], None]] = []
@@ -73,11 +74,15 @@ class Registry:
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
         """Add one observation, in the metric's unit, to a histogram."""
+        self.histogram(metric, *labels).observe(value)
+
+    def histogram(self, metric: Metric, *labels: str) -> Histogram:
+        """The histogram of these labels, for those who keep it to observe often."""
         samples = self._histograms[metric]
         histogram = samples.get(labels)
         if histogram is None:
-            histogram = samples[labels] = _Histogram(metric.buckets)
-        histogram.observe(value)
+            histogram = samples[labels] = Histogram(metric.buckets)
+        return histogram
 
     def on_read(self, reader: Callable[[], None]) -> None:
         """Call `reader` before each snapshot, to copy numbers that are kept elsewhere."""
@@ -110,7 +115,7 @@ def _named(metric: Metric, labels: tuple[str, ...]) -> dict[str, str]:
     return dict(zip(metric.labels, labels, strict=True))
 
 
-def _histogram_samples(labels: dict[str, str], histogram: _Histogram) -> list[Sample]:
+def _histogram_samples(labels: dict[str, str], histogram: Histogram) -> list[Sample]:
     samples: list[Sample] = []
     running = 0
     for bound, count in zip((*histogram.bounds, float("inf")), histogram.counts, strict=True):
