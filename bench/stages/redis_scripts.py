@@ -18,9 +18,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
-from cluster_gw.store.admission import Admissions, Lease, Settlement, TargetLimits
+from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement, TargetLimits
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Claim, Holds, Standing, Used
 from cluster_gw.store.keys import Keys
@@ -40,7 +41,12 @@ ROOMY = Allowance(
     rpm=10**6, tpm=10**9, concurrency=10**5, monthly_tokens=10**12, monthly_micro_usd=10**12
 )
 DEMAND = Demand(input_tokens=200, output_tokens=1000)
-DONE = Settlement(counts_request=True, tokens=900, outcome="success")
+DONE = Settlement(
+    counts_request=True,
+    tokens=900,
+    outcome="success",
+    health=Outcome(evidence=Evidence.SUCCESS),
+)
 
 
 class Stage:

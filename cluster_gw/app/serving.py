@@ -28,6 +28,8 @@ def build_serving(settings: Settings, version: int) -> Serving:
             policy=RoutingPolicy(
                 peek=routing.peek,
                 attempts=routing.attempts,
+                breaker=routing.breaker,
+                cooldown=routing.cooldown,
                 queue=QueuePolicy(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),

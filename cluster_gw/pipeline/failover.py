@@ -21,6 +21,7 @@ from cluster_gw.pipeline.backlog import Backlog
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import answer_headers, detail_extensions
+from cluster_gw.pipeline.health import outcome_of
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
@@ -278,7 +279,9 @@ class Failover:
         """Book a failed attempt: settle, record, and strike out what it says about others."""
         verdict = classify(broken.fault)
         if lease is not None:
-            charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict)
+            policy = self._exchange.runtime.policy
+            health = outcome_of(target, broken, verdict, policy, self._clock.wall_ms())
+            charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, health)
             self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
         now_s = self._clock.monotonic_s()

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from cluster_gw.core.limits.breaker import BreakerPolicy
+from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.catalog import Catalog
@@ -21,11 +23,13 @@ class QueuePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of the failover loop."""
+    """Bounds of the failover loop, and what failures lead to."""
 
     peek: PeekPolicy = PeekPolicy()
     attempts: AttemptPolicy = AttemptPolicy()
     queue: QueuePolicy = QueuePolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
+    cooldown: CooldownPolicy = CooldownPolicy()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

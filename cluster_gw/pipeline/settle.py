@@ -19,8 +19,9 @@ from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.attempt import Attempt, Broken
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING
 from cluster_gw.pipeline.holding import Holding
-from cluster_gw.store.admission import Admissions, Lease, Settlement
+from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
 from cluster_gw.telemetry.registry import Registry
 
@@ -58,7 +59,9 @@ class Accounts:
         charge = charge_answer(tally.usage, tally.characters, exchange.context.demand)
         self._succeed(exchange, lease, charge)
 
-    def failed(self, exchange: Exchange, lease: Lease, broken: Broken, verdict: Verdict) -> Charge:
+    def failed(
+        self, exchange: Exchange, lease: Lease, broken: Broken, verdict: Verdict, health: Outcome
+    ) -> Charge:
         """Charge an attempt that gave no answer, or a stream that broke after commit."""
         demand = exchange.context.demand
         if broken.completion is not None:
@@ -72,7 +75,7 @@ class Accounts:
                 demand,
             )
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, verdict.failure_class.value)
+        self._settle(lease, charge, verdict.failure_class.value, health)
         return charge
 
     def abandoned(self, exchange: Exchange, lease: Lease, attempt: Attempt | None) -> None:
@@ -91,9 +94,11 @@ class Accounts:
     def _succeed(self, exchange: Exchange, lease: Lease, charge: Charge) -> None:
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, "success")
+        self._settle(lease, charge, "success", ANSWERED)
 
-    def _settle(self, lease: Lease, charge: Charge, outcome: str) -> None:
+    def _settle(
+        self, lease: Lease, charge: Charge, outcome: str, health: Outcome = SAYS_NOTHING
+    ) -> None:
         provider = lease.target.provider
         if charge.source is not TokenSource.NONE:
             self._registry.add(TOKENS, provider, charge.source.value, value=charge.tokens)
@@ -101,5 +106,10 @@ class Accounts:
             self._registry.add(SETTLE_DRIFT_TOKENS, provider, value=drift)
         self._admissions.settle(
             lease,
-            Settlement(counts_request=charge.counts_request, tokens=charge.tokens, outcome=outcome),
+            Settlement(
+                counts_request=charge.counts_request,
+                tokens=charge.tokens,
+                outcome=outcome,
+                health=health,
+            ),
         )

@@ -1,9 +1,12 @@
 """What is written down of a request: each attempt, and each target that was not tried."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.failure import FaultKind
+from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
 from cluster_gw.core.routing.ranking import Exclusion
@@ -11,8 +14,17 @@ from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.waiting import Refused
+from cluster_gw.store.admission import Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.redact import redact
+
+HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
+    {
+        Gate.COOLDOWN: "rests after a failure",
+        Gate.BREAKER_OPEN: "failed several times in a row",
+        Gate.TRIAL_TAKEN: "is being tried by one request",
+    }
+)
 
 
 def record_success(
@@ -81,7 +93,7 @@ def skip_excluded(exclusions: Iterable[Exclusion]) -> list[Skipped]:
 
 
 def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped]:
-    """Tell of targets that were at a limit."""
+    """Tell of targets that were at a limit, or not well."""
     return [
         Skipped(
             route=target.route.id,
@@ -89,11 +101,19 @@ def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped
             model=target.route.model,
             code=SkipCode(refusal.gate.value),
             key_ordinal=exchange.key_ordinal(target),
-            detail=f"{refusal.gate.value} of the {refusal.scope} is used up",
+            detail=refusal_words(refusal),
             retry_after_ms=refusal.retry_after_ms,
         )
         for target, refusal in refused
     ]
+
+
+def refusal_words(refusal: Refusal) -> str:
+    """One short sentence: what refuses, and of what."""
+    words = HEALTH_WORDS.get(refusal.gate)
+    if words is None:
+        return f"{refusal.gate.value} of the {refusal.scope} is used up"
+    return f"the {refusal.scope} {words}"
 
 
 def _score(exchange: Exchange, target: Target) -> float:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from cluster_gw.core.limits.breaker import BreakerPolicy
+from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
@@ -61,6 +63,8 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "time_budget_ms": Range(0, 86_400_000),
             "max_consecutive_fails": Range(0, 1000),
         },
+        BreakerPolicy: {"threshold": Range(1, 10**9), "cooldown_ms": MS},
+        CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {
             "idle_ms": MS,
             "last_idle_ms": MS,

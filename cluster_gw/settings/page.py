@@ -150,8 +150,13 @@ def _value(owner: inspect.StructType, field: inspect.Field) -> str:
     bounds = BOUNDS.get(owner.cls, {}).get(field.name)
     if bounds is None:
         return _words(field.type, field.name)
-    kind = "tokens" if field.name in TOKEN_FIELDS else "whole number"
+    kind = "tokens" if field.name in TOKEN_FIELDS else _kind(field.type)
     return f"{kind}{bounds.words()}{' or null' if field.default is None else ''}"
+
+
+def _kind(type_: inspect.Type) -> str:
+    arms = type_.types if isinstance(type_, inspect.UnionType) else (type_,)
+    return "number" if any(isinstance(arm, inspect.FloatType) for arm in arms) else "whole number"
 
 
 def _words(kind: inspect.Type, name: str = "") -> str:

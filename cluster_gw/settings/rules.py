@@ -25,8 +25,6 @@ UNAVAILABLE: Final = (
     "routing.task_weight_share",
     "routing.peak_hours",
     "routing.community_prior",
-    "routing.breaker",
-    "routing.cooldown",
     "routing.penalty",
     "routing.bench",
     "unify.merges",

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from cluster_gw.core.limits.breaker import BreakerPolicy
+from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.settings.secret import Secret
@@ -160,32 +162,6 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     max_depth: PositiveCount = 1000
 
 
-class BreakerSettings(Section, frozen=True, kw_only=True):
-    """When a target is cut off after failures in a row.
-
-    Attributes:
-        threshold: failures in a row that open it.
-        cooldown_ms: time until one trial is let through.
-        count_rate_limit: whether a 429 counts as a failure.
-    """
-
-    threshold: PositiveCount = 3
-    cooldown_ms: Annotated[int, Meta(ge=1, le=86_400_000)] = 30_000
-    count_rate_limit: bool = False
-
-
-class CooldownSettings(Section, frozen=True, kw_only=True):
-    """Rests after failures; the ceiling never shortens a time the provider stated.
-
-    Attributes:
-        transient_s: rest after a 5xx, timeout or broken connection; 0 leaves these to the breaker.
-        ceiling_s: longest rest we choose ourselves.
-    """
-
-    transient_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 0.0
-    ceiling_s: Annotated[float, Meta(ge=60.0, le=86_400.0)] | None = None
-
-
 class PenaltySettings(Section, frozen=True, kw_only=True):
     """Points a model collects; they decay by one each `decay_s`.
 
@@ -248,8 +224,8 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     attempts: AttemptPolicy = AttemptPolicy()
     queue: QueueSettings = QueueSettings()
     peek: PeekPolicy = PeekPolicy()
-    breaker: BreakerSettings = BreakerSettings()
-    cooldown: CooldownSettings = CooldownSettings()
+    breaker: BreakerPolicy = BreakerPolicy()
+    cooldown: CooldownPolicy = CooldownPolicy()
     penalty: PenaltySettings = PenaltySettings()
     bench: BenchSettings = BenchSettings()
 

@@ -15,15 +15,15 @@ from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
-from cluster_gw.store.lease import Lease, Refusal, Settlement, TargetLimits
+from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLimits
 from cluster_gw.store.packing import ZERO, bulk
 from cluster_gw.store.plan import Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
-from cluster_gw.units import LeaseId
+from cluster_gw.units import MS_PER_S, LeaseId
 
-__all__ = ["Admissions", "Lease", "Refusal", "Settlement", "TargetLimits"]
+__all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLimits"]
 
 LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
 DAY_STALE_RETRY_MS: Final = 1000
@@ -113,12 +113,13 @@ class Admissions:
             raise
         except (StoreLostError, asyncio.CancelledError):
             # It may have been granted: the release fences the id, whichever comes first.
-            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED, second=0)
+            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED, lease=None)
             raise
         if reply[0] == 0:
             return self._refused(plan, demand.total_tokens, reply)
         if reply[1] != b"ok":
             raise ScriptContractError("a lease id was used again after it was settled")
+        generation, is_trial, reserved_at_ms = reply[5:] or (0, 0, reply[4] * MS_PER_S)
         return Lease(
             id=lease_id,
             target=target,
@@ -128,16 +129,17 @@ class Admissions:
             requests_left=reply[2],
             tokens_left=reply[3],
             second=reply[4],
+            generation=generation,
+            is_trial=bool(is_trial),
+            reserved_at_ms=reserved_at_ms,
         )
 
     def settle(self, lease: Lease, settlement: Settlement) -> None:
         """Replace a lease's estimate by what happened; queued, repeated until applied once."""
         plan = self._plans.of(lease.target)
-        for window in plan.windows:
-            self.refusals.forget_concurrency(window)
-        self.settlements.add(
-            plan, lease.target.day_reset, lease.id, settlement, second=lease.second
-        )
+        for subject in plan.subjects:
+            self.refusals.forget_slot(subject)
+        self.settlements.add(plan, lease.target.day_reset, lease.id, settlement, lease=lease)
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
@@ -167,8 +169,8 @@ class Admissions:
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()
-        for window in plan.windows:
-            refusal = self.refusals.barring(window, demand_tokens=demand_tokens, now_s=now_s)
+        for subject in plan.subjects:
+            refusal = self.refusals.barring(subject, demand_tokens=demand_tokens, now_s=now_s)
             if refusal is not None:
                 return refusal
         return None
@@ -179,7 +181,7 @@ class Admissions:
             return Refusal(gate=gate, scope=plan.scope(0), retry_after_ms=DAY_STALE_RETRY_MS)
         refusal = Refusal(gate=gate, scope=plan.scope(position), retry_after_ms=int(reply[3]))
         self.refusals.remember(
-            plan.windows[position - 1],
+            plan.subjects[position - 1],
             refusal,
             demand_tokens=demand_tokens,
             now_s=self._monotonic_s(),

@@ -49,7 +49,24 @@ KEY_SHAPES: Final = (
         pattern="w:{<provider>.<account>}:_acct",
         type="hash",
         ttl="27 h",
-        content="The same for an account over all its keys.",
+        content="Kept for limits of an account over all its keys; nothing writes it yet.",
+    ),
+    KeyShape(
+        pattern="h:{<provider>.<account>}:<key>:<model>",
+        type="hash",
+        ttl="54 h",
+        content="Health of a key on one model, while there is something to say. rest_until (ms), "
+        "rest_source, rest_reason; rest_set_at: when the incident began; hits: when the ladder was "
+        "climbed; limited_at: the last rate limit where no day's limit is known. breaker: closed, "
+        "open or half_open; fails in a row; opened_at, until (ms); gen: number of the last "
+        "transition; trial: the lease that tries it, until trial_until (ms). 80 min when only "
+        "results of old leases are to be fenced off.",
+    ),
+    KeyShape(
+        pattern="h:{<provider>.<account>}:<key>:_all",
+        type="hash",
+        ttl="54 h",
+        content="The same for a key over all its models: only a rest, and the trial after it.",
     ),
     KeyShape(
         pattern="lz:{<provider>.<account>}",
@@ -131,6 +148,11 @@ class Keys:
     def lease_expiries(self, slot: str) -> str:
         """Sorted set: when each lease of the slot may be forgotten."""
         return f"{self.prefix}:lz:{slot}"
+
+    def health(self, slot: str, key: str, model: str) -> tuple[str, str]:
+        """The health of a key on one model, and of the key over all its models."""
+        place = f"{self.prefix}:h:{slot}:{encode_part(key)}"
+        return f"{place}:{encode_part(model)}", f"{place}:{WHOLE_KEY}"
 
     def model_window(self, slot: str, key: str, model: str) -> str:
         """The window of a key on one model."""

@@ -3,8 +3,13 @@
 Import them from `store.admission`; they live here so that its parts can share them.
 """
 
+from collections.abc import Sequence
+from typing import Final
+
 import msgspec
 
+from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
+from cluster_gw.core.limits.cooldown import Cooldown
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
 from cluster_gw.units import KeyId, LeaseId
 
@@ -29,6 +34,9 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         requests_left: what the tightest window had left this minute, -1 when none is limited.
         tokens_left: the same in tokens.
         second: in which it was counted, by the server's clock; 0 when unknown.
+        generation: of the target's breaker.
+        is_trial: its end decides whether others may follow.
+        reserved_at_ms: by the server's clock; to the second where nothing of health is recorded.
     """
 
     id: LeaseId
@@ -39,6 +47,9 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     requests_left: int = -1
     tokens_left: int = -1
     second: int = 0
+    generation: int = 0
+    is_trial: bool = False
+    reserved_at_ms: int = 0
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -49,6 +60,24 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retry_after_ms: int
 
 
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the end of a lease says about the health of its target.
+
+    Attributes:
+        evidence: for the breaker.
+        breaker: the policy it is judged by.
+        cooldown: a rest of the target or its key; None for none.
+    """
+
+    evidence: Evidence = Evidence.NEUTRAL
+    breaker: BreakerPolicy = BreakerPolicy()
+    cooldown: Cooldown | None = None
+
+
+RESTS: Final = "rests"  # neutral, but for a rest
+NO_OUTCOME: Final = Outcome()
+
+
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fact that replaces an estimate.
 
@@ -56,13 +85,40 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         counts_request: False only when nothing was sent upstream.
         tokens: what was used; 0 for a failed attempt without reported usage.
         outcome: `success`, or a failure class; kept for statistics.
+        health: what it says about the target.
     """
 
     counts_request: bool
     tokens: int
     outcome: str
+    health: Outcome = NO_OUTCOME
 
 
 def slot_name(second: int) -> str:
     """The field of a window that holds a second that is over; a guess saves the script a look."""
     return f"m{second % MINUTE_BUCKETS}"
+
+
+def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) -> str:
+    """What `settle` is told of health; `lua/lib/health_outcome.lua` has the words.
+
+    Args:
+        lease: None when the admission's reply never came.
+        health: how it ended.
+        limits: requests and tokens a day for each window, -1 for none.
+    """
+    generation, reserved_at_ms = (lease.generation, lease.reserved_at_ms) if lease else (0, 0)
+    rest, breaker, evidence = health.cooldown, health.breaker, health.evidence.value
+    if rest is None and health.evidence is not Evidence.FAILURE:
+        return f"{evidence} {generation} {reserved_at_ms}"
+    if health.evidence is Evidence.NEUTRAL:
+        evidence = RESTS
+    known = f"{generation} {reserved_at_ms} {breaker.threshold} {breaker.cooldown_ms}"
+    text = f"{evidence} {known}"
+    if rest is None:
+        return text
+    words = (
+        *(rest.scope, rest.source, rest.reason, rest.wait_ms, rest.until_ms, rest.stated_ms),
+        *(rest.climb, rest.step_cap_ms, *limits),
+    )
+    return f"{text} {' '.join(map(str, words))}"

@@ -12,9 +12,10 @@ from cluster_gw.store.scripts import Scripts
 
 MAX_PLANS: Final = 10_000  # targets of some catalogs; a reload brings new ones
 SCOPE_NONE: Final = "none"
+SCOPE_KEY: Final = "key"
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
-SETTLE_ARGS: Final = 7
+SETTLE_ARGS: Final = 8
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +23,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         keys: all keys, in the order of the script headers.
-        windows: the hash of each window, in order; they name what a refusal is about.
+        health: the records of the target and of its key.
+        windows: the hash of each window, in order, that of the model first.
         scopes: `model` or `key` for each window.
+        subjects: what a refusal is about, by its position: the windows, then the key's health.
+        days: requests and tokens a day for each window, -1 for none.
         limits: five bounds for each window, -1 for none.
         reserve: the beginning of the call that admits.
         settle: the beginning of the call that settles.
@@ -31,16 +35,21 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     keys: tuple[str, ...]
+    health: tuple[str, str]
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
+    subjects: tuple[str, ...]
+    days: tuple[int, ...]
     limits: tuple[int, ...]
     reserve: Template
     settle: Template
     bounds: bytes
 
     def scope(self, position: int) -> str:
-        """The scope of window `position`, counted from 1; 0 stands for no window."""
-        return self.scopes[position - 1] if position else SCOPE_NONE
+        """The scope of subject `position`, counted from 1; 0 stands for none of them."""
+        if not position:
+            return SCOPE_NONE
+        return self.scopes[position - 1] if position <= len(self.scopes) else SCOPE_KEY
 
 
 class Plans:
@@ -65,15 +74,21 @@ class Plans:
         slot = self._keys.slot(target.provider, target.account)
         windows = [self._keys.model_window(slot, target.key, target.model)]
         scopes, limits = ["model"], [*five(target.model_limits)]
+        days = [*a_day(target.model_limits)]
         if not target.key_limits.is_unlimited():
             windows.append(self._keys.key_window(slot, target.key))
-            scopes.append("key")
+            scopes.append(SCOPE_KEY)
             limits += five(target.key_limits)
-        keys = (self._keys.lease_expiries(slot), *windows)
+            days += a_day(target.key_limits)
+        health = self._keys.health(slot, target.key, target.model)
+        keys = (self._keys.lease_expiries(slot), *health, *windows)
         return Plan(
             keys=keys,
+            health=health,
             windows=tuple(windows),
             scopes=tuple(scopes),
+            subjects=(*windows, health[1]),
+            days=tuple(days),
             limits=tuple(limits),
             reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),
             settle=template_of(self._settle, keys, SETTLE_ARGS),
@@ -85,6 +100,11 @@ def five(limits: Limits) -> tuple[int, ...]:
     """The bounds of a scope in the order of the script's arguments."""
     bounds = (limits.rpm, limits.rpd, limits.tpm, limits.tpd, limits.concurrency)
     return tuple(NO_LIMIT if bound is None else bound for bound in bounds)
+
+
+def a_day(limits: Limits) -> tuple[int, ...]:
+    """The bounds of a scope's day: requests and tokens."""
+    return tuple(NO_LIMIT if bound is None else bound for bound in (limits.rpd, limits.tpd))
 
 
 class Days:

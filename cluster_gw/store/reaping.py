@@ -1,4 +1,4 @@
-"""Giving back what dead workers hold: the concurrency slots of their leases (`lua/admission/reap`).
+"""Giving back what dead workers hold: slots and trials of their leases (`lua/admission/reap`).
 
 The holds of clients are written like leases, so that the same script frees their slots.
 
@@ -37,10 +37,10 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: its hash."""
+    """One window: its hash, and of a model's window the health records of target and key."""
 
     key: str
-    is_of_model: bool
+    health: tuple[str, ...] = ()
 
 
 class Reaping:
@@ -105,17 +105,20 @@ class Reaping:
     ) -> Sweep:
         names = [worker.id for worker in dead]
         status, _, freed = await self._client.run(
-            self._script, [window.key], [valid_until_ms, *names, self._server_now_ms()]
+            self._script,
+            [window.key, *window.health],
+            [valid_until_ms, *names, self._server_now_ms()],
         )
         # Each lease is in one model window: there it is counted.
-        return Sweep(leases=freed if window.is_of_model else 0, is_whole=status != 0)
+        return Sweep(leases=freed if window.health else 0, is_whole=status != 0)
 
     def _windows(self, targets: Iterable[TargetLimits]) -> list[Window]:
         found: dict[Window, None] = {}
         for target in targets:
             plan = self._plans.of(target)
-            for scope, key in zip(plan.scopes, plan.windows, strict=True):
-                found[Window(key=key, is_of_model=scope == "model")] = None
+            of_model, *others = plan.windows
+            found[Window(key=of_model, health=plan.health)] = None
+            found.update((Window(key=key), None) for key in others)
         for client in self._clients():
-            found[Window(key=self._keys.client(client)[1], is_of_model=False)] = None
+            found[Window(key=self._keys.client(client)[1])] = None
         return list(found)

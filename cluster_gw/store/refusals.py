@@ -14,6 +14,7 @@ from cluster_gw.store.lease import Refusal
 
 REMEMBER_MAX_S: Final = 1.0
 MAX_ENTRIES: Final = 10_000
+SLOT_GATES: Final = frozenset({Gate.CONCURRENCY, Gate.TRIAL_TAKEN})
 TOKEN_GATES: Final = frozenset({Gate.TPM, Gate.TPD, Gate.TOO_LARGE})
 
 
@@ -72,10 +73,10 @@ class Refusals:
                 )
         return None
 
-    def forget_concurrency(self, subject: Hashable) -> None:
-        """Ask again at once: this worker has just freed a slot of `subject`."""
+    def forget_slot(self, subject: Hashable) -> None:
+        """Ask again at once: this worker has just freed a slot of `subject`, or ended its trial."""
         entry = self._entries.get((subject, False))
-        if entry is not None and entry.refusal.gate is Gate.CONCURRENCY:
+        if entry is not None and entry.refusal.gate in SLOT_GATES:
             del self._entries[subject, False]
 
     def _shrink(self, now_s: float) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import Settlement, slot_name
+from cluster_gw.store.lease import Lease, Settlement, outcome_text, slot_name
 from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.units import LeaseId
@@ -110,7 +110,13 @@ class SettlementQueue:
         self._idle.set()
 
     def add(
-        self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, *, second: int
+        self,
+        plan: Plan,
+        zone: str,
+        lease_id: LeaseId,
+        settlement: Settlement,
+        *,
+        lease: Lease | None,
     ) -> None:
         """Queue the settlement of a target; it leaves with the next admission, or within 2 ms.
 
@@ -119,10 +125,15 @@ class SettlementQueue:
             zone: of its days.
             lease_id: what is settled.
             settlement: what happened.
-            second: in which the lease was counted, 0 when unknown.
+            lease: None when the reply to its admission never came.
         """
-        tokens = max(0, settlement.tokens)
-        own = bulk(lease_id, tokens, int(settlement.counts_request), slot_name(second))
+        own = bulk(
+            lease_id,
+            max(0, settlement.tokens),
+            int(settlement.counts_request),
+            slot_name(lease.second if lease else 0),
+            outcome_text(lease, settlement.health, plan.days),
+        )
         self.add_call(plan.settle, own, zone, lazy=True)
 
     def add_call(self, template: Template, own: bytes, zone: str | None, *, lazy: bool) -> None:

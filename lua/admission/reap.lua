@@ -1,8 +1,9 @@
 #!lua
 -- @name admission/reap
 -- @since 0.1.0
--- @summary Frees the concurrency slots that leases of dead workers hold in one window.
+-- @summary Frees the concurrency slots that leases of dead workers hold in one window, and their trials.
 -- @keys 1 window hash 27h counters and leases of a window, or of a client
+-- @keys 2.. health hash 54h records of the window's target and key, for the window of a model
 -- @args 1 valid_until ms after this the workers may have come back: nothing is done
 -- @args 2.. worker text a dead worker
 -- @args last now_ms ms 0 for the server's clock
@@ -20,8 +21,8 @@
 local FREED_AT_ONCE = 200 -- far from what unpack can do
 
 local valid_until = whole(1, 0)
-if #KEYS ~= 1 or #ARGV < 3 then
-  bad('one key, and at least one worker')
+if #KEYS < 1 or #ARGV < 3 then
+  bad('a window, and at least one worker')
 end
 local is_dead = {}
 for at = 2, #ARGV - 1 do
@@ -33,11 +34,11 @@ if now > valid_until then
 end
 
 local key = KEYS[1]
-local flat, freed, sets = call('HGETALL', key), 0, {}
+local flat, freed, sets, is_freed = call('HGETALL', key), 0, {}, {}
 for at = 1, #flat, 2 do
   local expiry, worker, rest = match(flat[at + 1], '^R (%d+) (%S+) (.+)$')
   if expiry and is_dead[worker] and expiry + 0 > now then
-    freed = freed + 1
+    freed, is_freed[flat[at]] = freed + 1, true
     sets[#sets + 1], sets[#sets + 2] = flat[at], string.format('F %s %s %s', expiry, worker, rest)
   end
 end
@@ -48,5 +49,10 @@ local text = freed > 0 and call('HGET', key, 'now')
 if text then
   local others, count, quiet = match(text, '^(.+) (%d+) (%d+)$')
   call('HSET', key, 'now', format('%s %d %s', others, math.max(count - freed, 0), quiet))
+end
+for at = 2, freed > 0 and #KEYS or 0 do -- the next admission becomes the trial
+  if is_freed['@' .. (call('HGET', KEYS[at], 'trial') or '')] then
+    call('HDEL', KEYS[at], 'trial', 'trial_until')
+  end
 end
 return { 1, OK, freed }

@@ -3,8 +3,10 @@
 -- @since 0.1.0
 -- @summary Admits one target against all its windows, or names the gate that refuses and when it opens.
 -- @keys 1 lz zset 80min lease id -> when it may be forgotten
--- @keys 2 window hash 27h counters and leases of a window
--- @keys 3.. window hash as_2 further windows
+-- @keys 2 health hash 54h rest and breaker of the target
+-- @keys 3 health hash 54h rest of the key over all its models
+-- @keys 4 window hash 27h counters and leases of a window, that of the model
+-- @keys 5.. window hash as_4 further windows
 -- @args 1 lease_id text minted by the caller: the operation id
 -- @args 2 estimate tokens what is reserved
 -- @args 3 prompt tokens the part that stays counted when the lease expires
@@ -14,9 +16,10 @@
 -- @args 7 day_end ms first instant after that day, 0 for a rolling one
 -- @args 8.. rpm,rpd,tpm,tpd,concurrency count five for each window, -1 for no limit
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', requests left this minute, tokens left this minute, second}, -1 for no limit
+-- @returns {1, 'ok', requests left this minute, tokens left this minute, second}, -1 for no limit;
+-- and {.., generation, 1 for a trial or 0, now_ms} where something of health is recorded
 -- @returns {2, 'ok' or 'settled', -1, -1, 0} when the lease id was seen before
--- @returns {0, gate, window 1.., ms until it may open, now_ms}; window 0 for day_stale
+-- @returns {0, gate, window 1.., ms until it may open, now_ms}; 0 for day_stale, above the last for KEYS[3]
 -- @errors GW_BADARG
 -- @idempotent by lease id, until 10 min after the lease ended
 -- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired
@@ -26,9 +29,10 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 
-local CONCURRENCY_RETRY_MS = 100 -- a slot may be freed any moment; this only spaces the questions
+-- A slot may be freed, a trial may end any moment; these only space the questions.
+local CONCURRENCY_RETRY_MS, TRIAL_RETRY_MS = 100, 1000
 
-local windows, last = #KEYS - 1, #ARGV
+local windows, last = #KEYS - 3, #ARGV
 if windows < 1 or last ~= 8 + 5 * windows then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
@@ -57,9 +61,12 @@ local tail = format(' %d %d', estimate, prompt)
 local head = format('R %d %s ', expiry, worker)
 local requests_left, tokens_left = -1, -1
 local gate, scope, wait = nil, 0, -1 -- of the refusal that lasts longest
-local writes, lapped, moved = {}, nil, nil
+local writes, lapped, moved, trials, generation = {}, nil, nil, nil, nil
+if call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+--@include lib/health_gate.lua
+end
 for n = 1, windows do
-  local key, at = KEYS[n + 1], 5 * n
+  local key, at = KEYS[n + 3], 5 * n
   local rpm, rpd, tpm, tpd, concurrency =
     ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5] + 0, ARGV[at + 6] + 0, ARGV[at + 7] + 0
   if not (rpm >= -1 and rpd >= -1 and tpm >= -1 and tpd >= -1 and concurrency >= -1) then
@@ -73,7 +80,7 @@ for n = 1, windows do
 --@include lib/present.lua
     if s and (now >= quiet + 0 or s - second > SECONDS) then -- something is written at once
       if call('ZSCORE', lz, lease_id) then
-        return { 2, call('HEXISTS', KEYS[2], field) == 1 and OK or SETTLED, -1, -1, 0 }
+        return { 2, call('HEXISTS', KEYS[4], field) == 1 and OK or SETTLED, -1, -1, 0 }
       end
       if now >= quiet + 0 then
 --@include lib/expire.lua
@@ -118,7 +125,7 @@ else
   is_known = call('ZADD', lz, 'NX', format('%d', expiry + MARK_MS), lease_id) == 0
 end
 if is_known then
-  return { 2, call('HEXISTS', KEYS[2], field) == 1 and OK or SETTLED, -1, -1, 0 }
+  return { 2, call('HEXISTS', KEYS[4], field) == 1 and OK or SETTLED, -1, -1, 0 }
 end
 if gate then
   return { 0, gate, scope, wait, now }
@@ -126,12 +133,18 @@ end
 for n = 1, windows do
   local sets = writes[3 * n]
   if sets then
-    call('HSET', KEYS[n + 1], 'now', writes[3 * n - 2], field, writes[3 * n - 1], unpack(sets))
+    call('HSET', KEYS[n + 3], 'now', writes[3 * n - 2], field, writes[3 * n - 1], unpack(sets))
   else
-    call('HSET', KEYS[n + 1], 'now', writes[3 * n - 2], field, writes[3 * n - 1])
+    call('HSET', KEYS[n + 3], 'now', writes[3 * n - 2], field, writes[3 * n - 1])
   end
 end
 if moved then
 --@include lib/forget.lua
+end
+if generation then
+  if trials then
+--@include lib/health_trial.lua
+  end
+  return { 1, OK, requests_left, tokens_left, second, generation, trials and 1 or 0, now }
 end
 return { 1, OK, requests_left, tokens_left, second }

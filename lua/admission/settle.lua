@@ -3,14 +3,17 @@
 -- @since 0.1.0
 -- @summary Replaces a lease's estimate by the fact, exactly once; also releases (no request, no tokens).
 -- @keys 1 lz zset 80min lease id -> when it may be forgotten
--- @keys 2 window hash 27h counters and leases of a window
--- @keys 3.. window hash as_2 further windows, those of the reservation
+-- @keys 2 health hash 54h rest and breaker of the target
+-- @keys 3 health hash 54h rest of the key over all its models
+-- @keys 4 window hash 27h counters and leases of a window, that of the model
+-- @keys 5.. window hash as_4 further windows, those of the reservation
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
 -- @args 4 slot text m0 to m61, that of the second the reservation told; another one only costs time
--- @args 5 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
--- @args 6 day_end ms first instant after that day, 0 for a rolling one
+-- @args 5 outcome text what it says of health: lib/health_outcome.lua
+-- @args 6 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
+-- @args 7 day_end ms first instant after that day, 0 for a rolling one
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- @returns {1, 'late'} the lease was unknown, charged in full to the present
@@ -23,12 +26,14 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 
-local windows, last = #KEYS - 1, #ARGV
-if windows < 1 or last ~= 7 then
+local FAILURE, RESTS = 102, 114 -- f, r
+
+local windows, last = #KEYS - 3, #ARGV
+if windows < 1 or last ~= 8 then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
 local lease_id, actual, requests, slot = ARGV[1], ARGV[2] + 0, ARGV[3] - 1, ARGV[4]
-local day_id, day_end, now = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local day_id, day_end, now = ARGV[6] + 0, ARGV[7] + 0, ARGV[8] + 0
 if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and actual <= EXACT_MAX
   and day_id >= 0 and day_end >= 0 and now >= 0) or actual % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
   return { err = 'GW_BADARG lease id, counts_request or a number' }
@@ -37,12 +42,17 @@ if now == 0 then
   local time = call('TIME')
   now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 end
+-- The other ends of a lease change nothing where nothing of health is recorded.
+local outcome, kind = nil, string.byte(ARGV[5])
+if kind == FAILURE or kind == RESTS or call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+--@include lib/health_outcome.lua
+end
 local lz, field, code = KEYS[1], '@' .. lease_id, LATE
 
 local writes, is_old, hour_writes = {}, false, nil
 local lease, state, expiry, bucket, period, tokens
 for n = 1, windows do
-  local key = KEYS[n + 1]
+  local key = KEYS[n + 3]
   local values = call('HMGET', key, 'now', field, slot)
   if values[1] and values[2] then -- a window that is gone stays gone: nothing of it limits anyone
     if values[2] ~= lease then -- mostly that of the window before
@@ -100,8 +110,11 @@ end
 if not lease then
 --@include lib/late.lua
 end
+if outcome then
+--@include lib/health_settle.lua
+end
 for n = 1, windows do
-  local key, now_text = KEYS[n + 1], writes[3 * n - 2]
+  local key, now_text = KEYS[n + 3], writes[3 * n - 2]
   if writes[3 * n] then
     call('HSET', key, 'now', now_text, writes[3 * n - 1], writes[3 * n])
   elseif now_text then

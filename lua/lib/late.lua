@@ -7,7 +7,7 @@ if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
 end
 --@include lib/present.lua
 for n = 1, requests + 1 + actual > 0 and windows or 0 do
-  local key = KEYS[n + 1]
+  local key = KEYS[n + 3]
   local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
     present(key, call('HGET', key, 'now'), day_id, day_end, now)
   r, t, rs, ts = r + requests + 1, t + actual, rs + requests + 1, ts + actual
@@ -20,4 +20,3 @@ for n = 1, requests + 1 + actual > 0 and windows or 0 do
 end
 call('ZADD', lz, format('%d', now + MARK_MS), lease_id)
 call('PEXPIRE', lz, KEEP_MS)
-do return { 1, LATE } end

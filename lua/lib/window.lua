@@ -20,7 +20,7 @@ local NEVER = 9999999999999
 local MARK_MS = 600000 -- how long a lease is remembered after it was settled or has expired
 local LEASE_MAX_MS = 3600000
 local KEEP_MS = 4800000 -- the two together, and ten minutes
-local WINDOW_KEEP_MS, CLIENT_KEEP_MS = 97200000, 2764800000 -- 27 h; 32 days
+local WINDOW_KEEP_MS, CLIENT_KEEP_MS, HEALTH_KEEP_MS = 97200000, 2764800000, 194400000 -- 27 h; 32 days; 54 h
 local DAY_MAX_MS = 93600000 -- 26 h: no zone has a longer day, so a later end is a wrong clock
 
 local match, format = string.match, string.format

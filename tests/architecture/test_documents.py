@@ -6,8 +6,10 @@ import tomllib
 from pathlib import Path
 
 import cluster_gw
+from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.core.outcome.failure_codes import FailureCode
+from cluster_gw.core.outcome.trace import SkipCode
 from tests.architecture.source_tree import (
     ROOT,
     make_targets,
@@ -152,9 +154,18 @@ def test_every_error_that_is_answered_is_declared() -> None:
 
 
 def test_every_code_of_an_attempt_is_documented() -> None:
-    words = re.findall(r"(?m)^\| `([a-z_]+)` \|", read("docs/errors.md"))
+    text = read("docs/errors.md").partition("## Words in `attempts`")[2].partition("\n## ")[0]
+    words = re.findall(r"(?m)^\| `([a-z_]+)` \|", text)
 
     assert sorted(words) == sorted(code.value for code in FailureCode)
+
+
+def test_every_gate_that_may_skip_a_candidate_is_documented() -> None:
+    text = read("docs/errors.md").partition("## Words in `skipped`")[2]
+    rows = re.findall(r"(?m)^\| (`[a-z_`, ]+`) \|", text)
+    words = {word for row in rows for word in re.findall(r"[a-z_]+", row)}
+
+    assert {gate.value for gate in Gate} <= words <= {code.value for code in SkipCode}
 
 
 def test_every_dependency_has_its_reason() -> None:

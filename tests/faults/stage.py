@@ -26,6 +26,7 @@ ROOMY: Final = {"rpm": 10**6, "concurrency": 10**3, "monthly_tokens": 10**12}
 PEEK: Final = {"idle_ms": 100, "last_idle_ms": 150, "max_total_ms": 300}
 ANSWERED_WITHIN_S: Final = 3.0
 CANCELLED_WITHIN_S: Final = 0.25
+NEVER_OPENS: Final = 10**6
 TICK_S: Final = 0.005
 
 
@@ -69,7 +70,7 @@ class LoopWatch:
 
 
 def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, Any]:
-    """A catalogue with a model and three combos for each slot, so that no two cases share a window.
+    """A catalogue with a model, a key and two combos for each slot: cases share no window or rest.
 
     `only`: provider a alone; `both`: a, then b. The client has limits of its own, which no case
     reaches, so that every case holds and settles for it, too.
@@ -84,7 +85,9 @@ def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, 
             for name, url in urls.items()
         },
         "keys": [
-            {"id": f"{name}1", "provider": name, "secret": SECRETS[name]} for name in PROVIDERS
+            {"id": f"{name}-{m}", "provider": name, "secret": SECRETS[name], "models": [m]}
+            for name in PROVIDERS
+            for m in models
         ],
         "models": [{"provider": name, "model": model} for name in PROVIDERS for model in models],
         "combos": [
@@ -105,6 +108,7 @@ def configuration(urls: Mapping[str, str], scale: int, slots: int) -> dict[str, 
                 "max_blank": MAX_BLANK,
             },
             "attempts": {"time_budget_ms": 1500 * scale},
+            "breaker": {"threshold": NEVER_OPENS},  # each case is to meet its fault
         },
     }
 
@@ -186,8 +190,9 @@ class Stage:
         return self.gateway.port
 
     def account(self, provider: str, model: str) -> Account:
-        """The window of a model of the provider's one key."""
-        slot, key = f"{{{provider}.{provider}1}}", f"{provider}1"
+        """The window of a model of the provider's key for it."""
+        key = f"{provider}-{model}"
+        slot = f"{{{provider}.{key}}}"
         requests, tokens, flights = self._books_of(f"w:{slot}:{key}:{model}")
         return Account(requests, tokens, flights)
 
@@ -212,6 +217,11 @@ class Stage:
             return 0, 0, 0
         now = present(fields)
         return now["pr"], now["pt"], sum(one.state != "X" for one in leases(fields).values())
+
+    def heal(self) -> None:
+        """Forget what earlier cases said about the health of targets."""
+        for record in self._books.scan_iter(f"{self.prefix}:h:*"):
+            self._books.delete(record)
 
     def new_lines(self) -> list[dict[str, Any]]:
         """What the worker logged since the last call."""

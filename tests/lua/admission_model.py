@@ -4,6 +4,7 @@ Written from the headers of the scripts, not from their code; the state machine 
 `test_admission_machine.py` holds both against each other.
 """
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
@@ -123,8 +124,9 @@ class AdmissionModel:
         ttl_ms: int,
         now_ms: int,
         worker: str,
+        unwell: Sequence[tuple[str, int, int]] = (),
     ) -> tuple[str, int, int]:
-        """Give (code, window position or 0, ms to wait or 0)."""
+        """Give (code, window position or 0, ms to wait or 0); `unwell` are gates of health."""
         if lease_id in self.forget_at_ms:
             first = self.windows.get(next(iter(bounds)))
             return ("ok" if first and lease_id in first.leases else "settled"), 0, 0
@@ -134,7 +136,7 @@ class AdmissionModel:
             window = self.windows.setdefault(name, Window())
             window.expire(now_ms)
             refused[name] = window.advance(now_ms)
-        refusal = self._refusal(bounds, estimate, now_ms)
+        refusal = self._refusal(bounds, estimate, now_ms, unwell)
         if refusal is not None:
             self.windows |= refused
             for name in created:  # a refusal creates nothing
@@ -200,9 +202,13 @@ class AdmissionModel:
         return early
 
     def _refusal(
-        self, bounds: dict[str, Limits], estimate: int, now_ms: int
+        self,
+        bounds: dict[str, Limits],
+        estimate: int,
+        now_ms: int,
+        unwell: Sequence[tuple[str, int, int]],
     ) -> tuple[str, int, int] | None:
-        closed: list[tuple[str, int, int]] = []
+        closed = list(unwell)
         for position, (name, limits) in enumerate(bounds.items(), start=1):
             tokens = [bound for bound in (limits.tpm, limits.tpd) if bound is not None]
             if any(bound == 0 or estimate > bound for bound in tokens):

@@ -7,9 +7,10 @@ from redis import Redis
 
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.lease import slot_name
+from cluster_gw.store.lease import Lease, Outcome, TargetLimits, outcome_text, slot_name
 from cluster_gw.store.plan import five
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.units import KeyId, LeaseId
 from tests.lua.window_fields import Held, leases, numbers
 
 KEYS: Final = Keys("gw1")
@@ -20,8 +21,13 @@ WHOLE: Final = KEYS.key_window(SLOT, "k")
 NOW_MS: Final = 1_795_000_000_000
 
 
+HEALTH: Final = KEYS.health(SLOT, "k", "m")
+OTHER_HEALTH: Final = KEYS.health(SLOT, "k", "other")
+
+
 def names(windows: Sequence[str]) -> list[str]:
-    return [KEYS.lease_expiries(SLOT), *windows]
+    health = OTHER_HEALTH if windows[0] == OTHER else HEALTH
+    return [KEYS.lease_expiries(SLOT), *health, *windows]
 
 
 class Admission:
@@ -60,11 +66,12 @@ class Admission:
         counts_request: int = 1,
         day: tuple[int, int] = (0, 0),
         second: int = 0,
+        outcome: str = "success 0 0",
     ) -> list[Any]:
         """Settle; `second` is what the reservation told, and may be wrong."""
         reply: list[Any] = self._settle(
             keys=names(windows),
-            args=[lease, actual, counts_request, slot_name(second), *day, now_ms],
+            args=[lease, actual, counts_request, slot_name(second), outcome, *day, now_ms],
         )
         return reply
 
@@ -77,7 +84,7 @@ class Admission:
     ) -> list[Any]:
         until_ms = now_ms if valid_until_ms is None else valid_until_ms
         reply: list[Any] = self._reap(
-            keys=[window],
+            keys=[window, *({MODEL: HEALTH, OTHER: OTHER_HEALTH}.get(window, ()))],
             args=[until_ms, *workers, now_ms],
         )
         return reply
@@ -87,6 +94,36 @@ class Admission:
 
     def leases(self, window: str = MODEL) -> dict[str, Held]:
         return leases(texts(self.redis, window))
+
+
+def outcome_words(
+    told: tuple[int, int], outcome: Outcome, days: Sequence[tuple[int, ...]] = ((-1, -1),)
+) -> str:
+    """What a settlement says of health.
+
+    Args:
+        told: generation and time of the reservation.
+        outcome: how it ended.
+        days: requests and tokens a day of each window.
+    """
+    lease = Lease(
+        id=LeaseId("any"),
+        target=TargetLimits(
+            provider="p",
+            account="acc",
+            key=KeyId("k"),
+            model="m",
+            day_reset="rolling",
+            model_limits=Limits(),
+            key_limits=Limits(),
+        ),
+        estimate_tokens=0,
+        prompt_tokens=0,
+        admitted_at_s=0.0,
+        generation=told[0],
+        reserved_at_ms=told[1],
+    )
+    return outcome_text(lease, outcome, [bound for pair in days for bound in pair])
 
 
 def texts(redis: Redis, key: str) -> dict[str, str]:

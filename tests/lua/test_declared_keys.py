@@ -9,14 +9,28 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.breaker import Evidence
+from cluster_gw.core.limits.cooldown import Cause, Cooldown, Scope
 from cluster_gw.core.limits.windows import Limits
+from cluster_gw.store.lease import Outcome
 from cluster_gw.store.scripts import Scripts
 from tests.fakes.redis_server import RedisServer, redis_binary
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, WHOLE, Admission, names
+from tests.lua.calls import (
+    HEALTH,
+    KEYS,
+    MODEL,
+    NOW_MS,
+    OTHER,
+    OTHER_HEALTH,
+    WHOLE,
+    Admission,
+    names,
+    outcome_words,
+)
 from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
 
 MINUTE_MS = 60_000
-EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *CLIENT_KEYS}
+EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *OTHER_HEALTH, *CLIENT_KEYS}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +62,21 @@ def run_everything(admission: Admission) -> None:
     admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
 
 
+def run_everything_of_health(admission: Admission) -> None:
+    unlimited = ((OTHER, Limits()), (WHOLE, Limits()))
+    sick, credit = (
+        outcome_words((0, 0), Outcome(evidence=Evidence.FAILURE, cooldown=rest))
+        for rest in (None, Cooldown(scope=Scope.KEY, reason=Cause.CREDIT, wait_ms=1_000))
+    )
+    for name in "hij":
+        admission.reserve(name, *unlimited)
+        admission.settle(name, OTHER, WHOLE, outcome=sick)
+    admission.reserve("k", *unlimited, now_ms=NOW_MS + MINUTE_MS)
+    admission.settle("k", OTHER, WHOLE, outcome=credit, now_ms=NOW_MS + MINUTE_MS)
+    admission.reserve("l", *unlimited, now_ms=NOW_MS + 2 * MINUTE_MS, worker="dead")
+    admission.reap("dead", window=OTHER, now_ms=NOW_MS + 2 * MINUTE_MS)
+
+
 def run_everything_of_a_client(client: ClientScripts) -> None:
     allowance = Allowance(rpm=3, tpm=900, concurrency=2, monthly_tokens=1_000)
     client.hold("a", allowance, ttl_ms=1_000)
@@ -67,6 +96,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
 
     with redis.monitor() as monitor:  # type: ignore[no-untyped-call]
         run_everything(admission)
+        run_everything_of_health(admission)
         run_everything_of_a_client(client)
         redis.echo("end")
         for event in monitor.listen():
@@ -85,9 +115,10 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     cluster_node.flushall()
 
     run_everything(Admission(cluster_node, scripts))
+    run_everything_of_health(Admission(cluster_node, scripts))
     run_everything_of_a_client(ClientScripts(cluster_node, scripts))
 
-    assert set(cluster_node.keys()) == EVERY_KEY
+    assert set(cluster_node.keys()) == EVERY_KEY - {HEALTH[0]}  # nothing was wrong with it
 
 
 def test_cluster_refuses_keys_of_two_slots(cluster_node: Redis, scripts: Scripts) -> None:

@@ -184,3 +184,15 @@ def test_wrong_calls_are_errors(admission: Admission) -> None:
         admission.reap()
     with pytest.raises(ResponseError, match="GW_BADARG"):
         admission.reap("w1", valid_until_ms=-1)
+
+
+def test_trial_of_a_dead_worker_is_free_for_the_next(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, TWO))
+    admission.settle("a", MODEL, outcome="failure 0 0 1 1000")
+    trial = admission.reserve("b", (MODEL, TWO), worker="dead", now_ms=NOW_MS + 2_000)
+    assert admission.reserve("c", (MODEL, TWO), now_ms=NOW_MS + 2_000)[1] == "trial_taken"
+
+    admission.reap("dead", now_ms=NOW_MS + 2_000)
+
+    following = admission.reserve("c", (MODEL, TWO), now_ms=NOW_MS + 2_000)
+    assert [reply[6] for reply in (trial, following)] == [1, 1]

@@ -4,7 +4,7 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import KEYS, MODEL, NOW_MS, SLOT, WHOLE, Admission
+from tests.lua.calls import HEALTH, KEYS, MODEL, NOW_MS, SLOT, WHOLE, Admission
 
 FREE = Limits()
 
@@ -180,3 +180,51 @@ def test_settlement_after_the_expiry_is_remembered_for_ten_minutes_more(
 def test_wrong_flag_is_an_error(admission: Admission, counts_request: int) -> None:
     with pytest.raises(ResponseError, match="GW_BADARG"):
         admission.settle("a", MODEL, counts_request=counts_request)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        "",
+        "success 0",
+        "lucky 0 0",
+        "failure 0 0",
+        "rests 0 0",
+        "rests 0 0 3 30000",
+        "rests 0 0 3 30000 target heuristic",
+        "rests 0 0 3 30000 target heuristic auth 1 0 0 never x",
+    ],
+)
+def test_outcome_that_cannot_be_read_changes_nothing(admission: Admission, outcome: str) -> None:
+    admission.reserve("a", (MODEL, FREE))
+    before = used(admission)
+    if not outcome.startswith(("failure", "rests")):  # others are read where something is recorded
+        admission.redis.hset(HEALTH[0], "fails", "1")
+
+    with pytest.raises(ResponseError, match="GW_BADARG outcome"):
+        admission.settle("a", MODEL, outcome=outcome)
+
+    assert used(admission) == before
+
+
+def test_outcome_counts_once_however_often_it_is_told(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+
+    for _ in range(5):
+        admission.settle("a", MODEL, outcome="failure 0 0 3 30000")
+
+    assert admission.redis.hgetall(HEALTH[0]) == {"fails": "1"}
+
+
+def test_outcome_of_a_lease_that_is_not_known_any_more_counts_once(admission: Admission) -> None:
+    for _ in range(2):
+        admission.settle("ghost", MODEL, outcome="failure 0 0 3 30000")
+
+    assert admission.redis.hgetall(HEALTH[0]) == {"fails": "1"}
+
+
+def test_success_where_nothing_is_recorded_records_nothing(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE))
+    admission.settle("a", MODEL, outcome="success 0 0")
+
+    assert not admission.redis.exists(*HEALTH)

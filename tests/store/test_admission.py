@@ -113,6 +113,7 @@ async def test_granted_lease_says_what_was_reserved_and_what_is_left(
         requests_left=4,
         tokens_left=900,
         second=lease.second,
+        reserved_at_ms=lease.second * 1000,
     )
 
 

@@ -26,25 +26,31 @@ def target(key_limits: Limits) -> TargetLimits:
 def test_key_without_limits_needs_no_window_of_its_own(keys: Keys, scripts: Scripts) -> None:
     plan = Plans(keys, scripts).of(target(Limits()))
 
-    assert plan.keys == ("gw1:lz:{p.a}", "gw1:w:{p.a}:k:m")
+    assert plan.keys == (
+        *("gw1:lz:{p.a}", "gw1:h:{p.a}:k:m", "gw1:h:{p.a}:k:_all"),
+        "gw1:w:{p.a}:k:m",
+    )
     assert plan.limits == (1, -1, -1, 0, -1)
-    assert (plan.scope(1), plan.scope(0)) == ("model", "none")
+    assert plan.days == (-1, 0)
+    assert (plan.scope(1), plan.scope(2), plan.scope(0)) == ("model", "key", "none")
+    assert plan.subjects[1] == plan.keys[2]
 
 
 def test_key_with_limits_adds_its_window(keys: Keys, scripts: Scripts) -> None:
     plan = Plans(keys, scripts).of(target(Limits(concurrency=4)))
 
     assert plan.windows == ("gw1:w:{p.a}:k:m", "gw1:w:{p.a}:k:_all")
-    assert plan.keys[2:] == ("gw1:w:{p.a}:k:_all",)
+    assert plan.keys[4:] == ("gw1:w:{p.a}:k:_all",)
     assert plan.limits[5:] == (-1, -1, -1, -1, 4)
-    assert plan.scope(2) == "key"
+    assert plan.days == (-1, 0, -1, -1)
+    assert (plan.scope(2), plan.scope(3)) == ("key", "key")
 
 
 def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scripts) -> None:
     plan = Plans(keys, scripts).of(target(Limits(rpm=7)))
     name, sha = "EVALSHA", scripts["admission/settle"].sha
 
-    args = ("a.1", 70, 1, "m5", 0, 0, 0)
+    args = ("a.1", 70, 1, "m5", "success 0 0", 0, 0, 0)
 
     assert plan.settle.head + bulk(*args) == pack((name, sha, len(plan.keys), *plan.keys, *args))
     assert plan.settle.route[3] == plan.keys[0]

@@ -72,9 +72,9 @@ def test_freed_slot_ends_a_refusal_for_concurrency_and_no_other(refusals: Refusa
     refusals.remember("w", refusal(Gate.CONCURRENCY), demand_tokens=1, now_s=100.0)
     refusals.remember("v", refusal(Gate.RPM), demand_tokens=1, now_s=100.0)
 
-    refusals.forget_concurrency("w")
-    refusals.forget_concurrency("v")
-    refusals.forget_concurrency("unknown")
+    refusals.forget_slot("w")
+    refusals.forget_slot("v")
+    refusals.forget_slot("unknown")
 
     assert refusals.barring("w", demand_tokens=1, now_s=100.0) is None
     assert refusals.barring("v", demand_tokens=1, now_s=100.0) is not None

@@ -112,7 +112,7 @@ def test_ttls_in_headers_are_those_of_the_key_table(scripts: Scripts) -> None:
     ttls = {shape.ttl.replace(" ", "") for shape in KEY_SHAPES}
     told = {key.ttl for script in scripts.values() for key in script.header.keys}
 
-    assert told - {"as_2", "argument"} <= ttls
+    assert told - {"as_4", "argument"} <= ttls
 
 
 def test_manifest_is_that_of_the_scripts() -> None:

@@ -41,11 +41,11 @@ class Evidence(StrEnum):
 
 
 class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the operator chooses.
+    """When a model on a key is cut off: after failures in a row, for all workers.
 
     Attributes:
-        threshold: failures in a row that open it, at least 1.
-        cooldown_ms: time until one trial is let through, at least 1.
+        threshold: failures in a row that open it.
+        cooldown_ms: time until one trial is let through.
         count_rate_limit: whether a 429 counts as a failure.
     """
 

@@ -96,11 +96,11 @@ class Climb(StrEnum):
 
 
 class CooldownPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the operator chooses.
+    """Rests after failures; the ceiling never shortens a time the provider stated.
 
     Attributes:
-        transient_s: rest after a transient failure, 0..86,400; 0 leaves it to the breaker.
-        ceiling_s: longest rest we choose ourselves, 60..86,400; None is no bound.
+        transient_s: rest after a 5xx, timeout or broken connection; 0 leaves these to the breaker.
+        ceiling_s: longest rest we choose ourselves; unset means no bound.
     """
 
     transient_s: float = 0.0

@@ -32,6 +32,9 @@ class Gate(StrEnum):
     CONCURRENCY = "concurrency"
     DAY_STALE = "day_stale"
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit: waiting never helps
+    COOLDOWN = "cooldown"  # it rests (`rest.py`)
+    BREAKER_OPEN = "breaker_open"
+    TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,63 @@
+"""What the end of an attempt says about the health of its target, for all later requests."""
+
+from typing import Final
+
+from cluster_gw.core.limits.breaker import Evidence
+from cluster_gw.core.limits.cooldown import Cooldown, Terms, decide, is_local_url
+from cluster_gw.core.outcome.classify import Verdict
+from cluster_gw.core.outcome.consequence import NEUTRAL, Consequence, weigh
+from cluster_gw.pipeline.attempt import Broken
+from cluster_gw.pipeline.runtime import RoutingPolicy
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.store.admission import Outcome
+
+ANSWERED: Final = Outcome(evidence=Evidence.SUCCESS)
+SAYS_NOTHING: Final = Outcome()
+
+
+def outcome_of(
+    target: Target, broken: Broken, verdict: Verdict, policy: RoutingPolicy, now_ms: int
+) -> Outcome:
+    """Tell what a failed attempt is booked as.
+
+    Args:
+        target: what failed.
+        broken: how.
+        verdict: of `classify` on its fault.
+        policy: of the operator.
+        now_ms: ms since the epoch; only tells which calendar day it is.
+    """
+    consequence = _weighed(broken, verdict, policy)
+    return Outcome(
+        evidence=consequence.evidence,
+        breaker=policy.breaker,
+        cooldown=_cooldown(target, broken, consequence, policy, now_ms),
+    )
+
+
+def _weighed(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> Consequence:
+    seen = broken.completion or broken.tally
+    consequence = weigh(
+        broken.fault,
+        verdict,
+        finish_reason=seen.finish_reason if seen else None,
+        count_rate_limit=policy.breaker.count_rate_limit,
+    )
+    # An answer that hidden reasoning used up says nothing about the target.
+    return NEUTRAL if consequence.is_exempt else consequence
+
+
+def _cooldown(
+    target: Target, broken: Broken, consequence: Consequence, policy: RoutingPolicy, now_ms: int
+) -> Cooldown | None:
+    if consequence.cause is None:
+        return None
+    limits, key_limits = target.limits.model_limits, target.limits.key_limits
+    days = (limits.rpd, limits.tpd, key_limits.rpd, key_limits.tpd)
+    terms = Terms(
+        stated_ms=broken.fault.retry_after_ms,
+        is_local=is_local_url(target.url),
+        day_zone=target.limits.day_reset,
+        has_day_limits=any(bound is not None for bound in days),
+    )
+    return decide(consequence.cause, terms, policy.cooldown, now_ms)

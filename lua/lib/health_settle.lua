@@ -1,0 +1,17 @@
+-- What the end of a lease says about its target and its key; inside admission/settle.
+--@include lib/health_record.lua
+--@include lib/health_rest.lua
+--@include lib/health_breaker.lua
+
+-- A key over all its models only rests: a sick model says nothing about the others.
+for n = 2, 3 do
+  local record = health_read(KEYS[n])
+  local before, evidence = health_pairs(record), outcome.evidence
+  if outcome.subject == (n == 2 and 'target' or 'key') then
+    rest_apply(record)
+  elseif evidence == 'success' then
+    rest_succeed(record)
+  end
+  breaker_step(record, (n == 3 and evidence == 'failure') and 'neutral' or evidence)
+  health_write(KEYS[n], record, before)
+end
