@@ -192,11 +192,12 @@ def mock_and_redis(folder: Path) -> Iterator[int | None]:
 
 
 def start(
-    target: Target, folder: Path
+    target: Target, folder: Path, more: Mapping[str, str] | None = None
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    """Starts a target on its core."""
+    """Starts a target on its core, with `more` in its environment."""
     environ = {
         "GW_REDIS__URL": f"redis://127.0.0.1:{REDIS_PORT}/0",
         "BENCH_UPSTREAM_KEY": "bench-upstream-key",
+        **(more or {}),
     }
     return running(target.command or (), TARGET_CORE, folder / f"{target.name}.log", environ)
