@@ -14,6 +14,8 @@ LeaseId = NewType("LeaseId", str)
 """UUIDv7 of the request plus the attempt number, minted by us: the operation id of a mutation."""
 
 MS_PER_S: Final = 1000
+US_PER_MS: Final = 1000
+US_PER_S: Final = 1_000_000
 MINUTE_S: Final = 60
 HOUR_S: Final = 3600
 DAY_S: Final = 86_400

@@ -109,6 +109,7 @@ class Attempt:
     async def open(self) -> Opened:
         """Call the upstream and wait for an answer; see `Opened` for what may come back."""
         self._bound()
+        self._limit_headers()  # the next bound there will mostly be: its timer is made only once
         opened: Opened | None = None
         try:
             with self.dog:
@@ -186,7 +187,8 @@ class Attempt:
         parts: list[bytes] = []
         size = 0
         while True:
-            self.dog.limit(clock_s() + stall_s, FaultKind.STALL)
+            if not response.is_complete:
+                self.dog.limit(clock_s() + stall_s, FaultKind.STALL)
             chunk = await response.read_chunk()
             if isinstance(chunk, Fault):
                 return chunk

@@ -25,8 +25,8 @@ HINT_HEADERS: Final = frozenset(
 
 def echo_label(headers: Mapping[bytes, bytes], request_id: str) -> str:
     """The client's `x-request-id` if it is short and harmless, else our own id."""
-    label = headers.get(b"x-request-id", b"")
-    return label.decode() if LABEL.fullmatch(label) else request_id
+    label = headers.get(b"x-request-id")
+    return label.decode() if label is not None and LABEL.fullmatch(label) else request_id
 
 
 def decode_hints(

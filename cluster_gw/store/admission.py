@@ -104,9 +104,10 @@ class Admissions:
             ScriptContractError: a bug.
         """
         plan = self._plans.of(target)
-        barred = self._barring(plan, demand.total_tokens)
-        if barred is not None:
-            return barred
+        if self.refusals:
+            barred = self._barring(plan, demand.total_tokens)
+            if barred is not None:
+                return barred
         try:
             reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms)
         except NotSentError:
@@ -137,8 +138,9 @@ class Admissions:
     def settle(self, lease: Lease, settlement: Settlement) -> None:
         """Replace a lease's estimate by what happened; queued, repeated until applied once."""
         plan = self._plans.of(lease.target)
-        for subject in plan.subjects:
-            self.refusals.forget_slot(subject)
+        if self.refusals:
+            for subject in plan.subjects:
+                self.refusals.forget_slot(subject)
         self.settlements.add(plan, lease.target.day_reset, lease.id, settlement, lease=lease)
 
     async def drain(self, deadline_s: float) -> int:

@@ -39,7 +39,9 @@ def template_of(script: Script, keys: Sequence[str], arguments: int) -> Template
 
 def bulk(*values: str | int) -> bytes:
     """Pack arguments."""
-    packed = "".join([f"${len(text)}\r\n{text}\r\n" for text in map(str, values)])
+    packed = ""
+    for text in map(str, values):
+        packed += f"${len(text)}\r\n{text}\r\n"
     if packed.isascii():
         return packed.encode()
     texts = [str(value).encode() for value in values]  # its length is that of its bytes

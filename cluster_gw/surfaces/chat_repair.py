@@ -23,17 +23,15 @@ def repair(fields: Fields, body: ChatBody) -> None:
     for name in NULLABLE:
         if name in fields and bytes(fields[name]) == NULL:
             del fields[name]
-    for name, count in zip(
-        LENGTH_FIELDS, (body.max_tokens, body.max_completion_tokens), strict=True
-    ):
-        if count is not None and count <= 0:
+    for name in LENGTH_FIELDS:
+        if name in fields and (count := getattr(body, name)) is not None and count <= 0:
             del fields[name]
     if body.tool_choice == "any":
         fields["tool_choice"] = raw("required")
     if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
         fields["stop"] = raw(body.stop[:MAX_STOPS])
     in_parts = [message for message in body.messages if isinstance(message.content, list)]
-    if any(map(has_bare_text, in_parts)):
+    if in_parts and any(map(has_bare_text, in_parts)):
         fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
 
 

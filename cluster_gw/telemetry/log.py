@@ -18,11 +18,11 @@ import structlog
 
 from cluster_gw.telemetry.events import Event, HotLine, Level
 from cluster_gw.telemetry.text_line import text_line
+from cluster_gw.units import US_PER_S
 
 MAX_BUFFER_LINES: Final = 256
 NS_PER_S: Final = 1_000_000_000
 NS_PER_US: Final = 1000
-US_PER_S: Final = 1_000_000
 
 Encode = Callable[[Any], bytes]
 

@@ -57,11 +57,11 @@ if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) and not call('Z
   return { 0, DAY_STALE, 0, 0, now }
 end
 
-local tail = format(' %d %d', estimate, prompt)
-local head = format('R %d %s ', expiry, worker)
+local head, tail = format('R %d %s ', expiry, worker), format(' %d %d', estimate, prompt)
 local requests_left, tokens_left = -1, -1
+local lapped, moved, trials, generation
 local gate, scope, wait = nil, 0, -1 -- of the refusal that lasts longest
-local writes, lapped, moved, trials, generation = {}, nil, nil, nil, nil
+local writes = { false, false, false, false, false, false } -- room for two windows, taken at once
 if call('EXISTS', KEYS[2], KEYS[3]) > 0 then
 --@include lib/health_gate.lua
 end

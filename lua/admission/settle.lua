@@ -40,7 +40,8 @@ if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and 
 end
 if now == 0 then
   local time = call('TIME')
-  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+  local us = time[2] + 0
+  now = time[1] * 1000 + (us - us % 1000) / 1000
 end
 -- The other ends of a lease change nothing where nothing of health is recorded.
 local outcome, kind = nil, string.byte(ARGV[5])
@@ -49,7 +50,8 @@ if kind == FAILURE or kind == RESTS or call('EXISTS', KEYS[2], KEYS[3]) > 0 then
 end
 local lz, field, code = KEYS[1], '@' .. lease_id, LATE
 
-local writes, is_old, hour_writes = {}, false, nil
+local writes = { false, false, false, false, false, false } -- room for two windows, taken at once
+local is_old, hour_writes = false, nil
 local lease, state, expiry, bucket, period, tokens
 for n = 1, windows do
   local key = KEYS[n + 3]

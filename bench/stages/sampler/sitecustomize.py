@@ -1,8 +1,8 @@
 """Samples the worker it is imported by: where its CPU goes, every millisecond of CPU time.
 
-Python imports a module of this name by itself when its folder is on PYTHONPATH; `bench.stages.budget`
-puts it there. A profiler from outside stops the process, mostly at a system call, which then looks
-expensive; this one runs between two instructions.
+Python imports a module of this name by itself when its folder is on PYTHONPATH, where
+`bench.stages.budget` puts it. A profiler from outside stops the process, mostly at a system call,
+which then looks expensive; this one runs between two instructions.
 """
 
 import atexit

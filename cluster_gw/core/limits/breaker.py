@@ -18,9 +18,8 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.units import HOUR_S, MS_PER_S
+from cluster_gw.units import HOUR_S, MS_PER_S, US_PER_MS
 
-US_PER_MS: Final = 1000
 TRIAL_MAX_MS: Final = HOUR_S * MS_PER_S  # no lease is longer; a later end is of a clock set back
 
 
