@@ -86,7 +86,8 @@ class Cycle(RequestResponseCycle):
         self.disconnected = False
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = waits_for_continue
-        self.body = bytearray()
+        # Not a bytearray: what came in one piece is then handed on without a copy.
+        self.body = b""  # type: ignore[assignment]
         self.more_body = True
         self.response_started = self.response_complete = False
         self.chunked_encoding = None

@@ -33,6 +33,7 @@ MAX_BARREN_BYTES: Final = 65_536
 HIGH_WATER_BYTES: Final = 262_144
 # A reader this far behind stops the connection; a socket gives up to as much again at once.
 
+JOIN_BYTES: Final = 8192  # above, one write of two pieces beats copying them together
 COALESCE_BYTES: Final = 65_536
 # Below this size head and body leave in one write; above it the copy would cost more than a call.
 
@@ -115,8 +116,10 @@ class Connection(asyncio.Protocol):
         self._incoming = incoming
         self._head_bytes = self._barren_bytes = 0
         transport = cast("asyncio.Transport", self._transport)
-        if len(body) < COALESCE_BYTES:
+        if len(body) < JOIN_BYTES:
             transport.write(head + body)
+        elif len(body) < COALESCE_BYTES:
+            transport.writelines((head, body))
         else:
             transport.write(head)
             self._unwritten = memoryview(body)
