@@ -52,8 +52,12 @@ def _cooldown(
 ) -> Cooldown | None:
     if consequence.cause is None:
         return None
-    limits, key_limits = target.limits.model_limits, target.limits.key_limits
-    days = (limits.rpd, limits.tpd, key_limits.rpd, key_limits.tpd)
+    held = target.limits
+    days = [
+        bound
+        for limits in (held.model_limits, held.key_limits, held.account_limits)
+        for bound in (limits.rpd, limits.tpd)
+    ]
     terms = Terms(
         stated_ms=broken.fault.retry_after_ms,
         is_local=is_local_url(target.url),

@@ -71,6 +71,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             day_reset=route.day_reset,
             model_limits=route.limits,
             key_limits=key.limits,
+            account_limits=key.account_limits,
         ),
         codec=codec,
         url=codec.url(key.base_url or route.base_url),

@@ -1,6 +1,9 @@
 """The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
 
+from collections.abc import Mapping
+
 from cluster_gw.core.limits.price import Price
+from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts
@@ -48,20 +51,31 @@ def secrets(settings: Settings) -> dict[KeyId, Secret]:
 
 
 def _keys_of(name: str, facts: ProviderFacts, settings: Settings) -> tuple[Key, ...]:
-    declared = tuple(_key(key, facts) for key in settings.keys if key.provider == name)
+    accounts = settings.providers[name].accounts
+    pools = {account: one.limits for account, one in accounts.items()}
+    declared = tuple(_key(key, facts, pools) for key in settings.keys if key.provider == name)
     if not facts.keyless:
         return declared
     own = KeyId(f"{name}{KEYLESS_SUFFIX}")
-    return (*declared, Key(id=own, provider=name, account=own, limits=facts.limits))
+    keyless = Key(
+        id=own,
+        provider=name,
+        account=own,
+        limits=facts.limits,
+        account_limits=pools.get(own, Limits()),
+    )
+    return (*declared, keyless)
 
 
-def _key(key: KeySettings, facts: ProviderFacts) -> Key:
+def _key(key: KeySettings, facts: ProviderFacts, pools: Mapping[str, Limits]) -> Key:
+    account = key.account or key.id
     return Key(
         id=KeyId(key.id),
         provider=key.provider,
-        account=key.account or key.id,
+        account=account,
         models=None if key.models is None else frozenset(key.models),
         limits=overlay(facts.limits, key.limits),
+        account_limits=pools.get(account, Limits()),
         base_url=None if key.base_url is None else key.base_url.rstrip("/"),
     )
 

@@ -45,6 +45,16 @@ class TimeoutSettings(Section, frozen=True, kw_only=True):
     total_s: PositiveSeconds | None = None
 
 
+class AccountSettings(Section, frozen=True, kw_only=True):
+    """An account at a provider that several keys share.
+
+    Attributes:
+        limits: bounds of the account over all its keys and models.
+    """
+
+    limits: Limits = Limits()
+
+
 class ProviderSettings(Section, frozen=True, kw_only=True):
     """An upstream account host; None leaves what the preset says.
 
@@ -54,6 +64,7 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
         base_url: where it is, up to and including `/v1`; without credentials.
         keyless: whether it is called without a credential.
         limits: bounds of each of its keys over all models; a key's own bounds win.
+        accounts: accounts with limits of their own, by the name that keys give as `account`.
         day_reset: `rolling`, or the zone in which the provider's day ends.
         timeouts: bounds of the phases of a call.
     """
@@ -63,6 +74,7 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
     base_url: str | None = None
     keyless: bool | None = None
     limits: Limits = Limits()
+    accounts: dict[Id, AccountSettings] = msgspec.field(default_factory=dict)
     day_reset: str | None = None
     timeouts: TimeoutSettings = TimeoutSettings()
 
@@ -75,7 +87,8 @@ class KeySettings(Section, frozen=True, kw_only=True):
         provider: whose credential it is.
         secret: the credential: `env:NAME`, `file:/path` or the text itself.
         models: upstream models it may serve; unset means all.
-        account: keys of one account share their limits' slot; unset means a key of its own.
+        account: keys of one account share what `providers.<name>.accounts` bounds; unset means
+            that the key is an account of its own, by its id.
         base_url: overrides the provider's, for relays.
         limits: its own bounds over all models.
     """

@@ -26,6 +26,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     for name, provider in settings.providers.items():
         _check_provider(provider, at_name("providers", name), runnable, faults)
     _check_keys(settings, document, faults)
+    _check_accounts(settings, document, faults)
     _check_models(settings, document, faults)
     _check_combos(settings, document, runnable, faults)
     _check_clients(settings, document, faults)
@@ -78,6 +79,24 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
         first = seen.setdefault((key.provider, key.secret.reveal()), path)
         if first != path and key.secret:
             faults.warn(path, f"has the same secret as {first}: their limits are counted apart")
+
+
+def _check_accounts(settings: Settings, document: Document, faults: Faults) -> None:
+    """Report limits that would hold nobody: those of an account no key names."""
+    known: dict[str, list[str]] = {}
+    declared = document.plain.get("keys")
+    for key in declared if isinstance(declared, list) else ():
+        if isinstance(key, dict):
+            account = key.get("account") or key.get("id")
+            known.setdefault(str(key.get("provider")), []).append(str(account))
+    for name, provider in settings.providers.items():
+        accounts = known.get(name, [])
+        if is_keyless(provider):
+            accounts = [*accounts, f"{name}{KEYLESS_SUFFIX}"]
+        path = at_name(at_name("providers", name), "accounts")
+        for account in provider.accounts:
+            if account not in accounts:
+                faults.add(at_name(path, account), unknown(account, accounts))
 
 
 def document_routes(document: Document) -> list[str]:

@@ -43,13 +43,13 @@ KEY_SHAPES: Final = (
         pattern="w:{<provider>.<account>}:<key>:_all",
         type="hash",
         ttl="27 h",
-        content="The same for a key over all its models.",
+        content="The same for a key over all its models; only where the key has limits.",
     ),
     KeyShape(
         pattern="w:{<provider>.<account>}:_acct",
         type="hash",
         ttl="27 h",
-        content="Kept for limits of an account over all its keys; nothing writes it yet.",
+        content="The same for an account over all its keys; only where the account has limits.",
     ),
     KeyShape(
         pattern="h:{<provider>.<account>}:<key>:<model>",

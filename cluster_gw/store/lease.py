@@ -24,6 +24,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     day_reset: str
     model_limits: Limits
     key_limits: Limits
+    account_limits: Limits = Limits()
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +57,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a target was not admitted and how long until it may be; never an error."""
 
     gate: Gate
-    scope: str  # "model" or "key"
+    scope: str  # "model", "key" or "account"
     retry_after_ms: int
 
 

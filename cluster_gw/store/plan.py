@@ -12,7 +12,9 @@ from cluster_gw.store.scripts import Scripts
 
 MAX_PLANS: Final = 10_000  # targets of some catalogs; a reload brings new ones
 SCOPE_NONE: Final = "none"
+SCOPE_MODEL: Final = "model"
 SCOPE_KEY: Final = "key"
+SCOPE_ACCOUNT: Final = "account"
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
 SETTLE_ARGS: Final = 8
@@ -25,7 +27,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         keys: all keys, in the order of the script headers.
         health: the records of the target and of its key.
         windows: the hash of each window, in order, that of the model first.
-        scopes: `model` or `key` for each window.
+        scopes: `model`, `key` or `account` for each window.
         subjects: what a refusal is about, by its position: the windows, then the key's health.
         days: requests and tokens a day for each window, -1 for none.
         limits: five bounds for each window, -1 for none.
@@ -62,7 +64,7 @@ class Plans:
         self._plans: dict[TargetLimits, Plan] = {}
 
     def of(self, target: TargetLimits) -> Plan:
-        """Give the plan of a target: its model window, and its key's when that has limits."""
+        """Give the plan of a target: its model's window, and of key and account what has limits."""
         plan = self._plans.get(target)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
@@ -72,24 +74,29 @@ class Plans:
 
     def _build(self, target: TargetLimits) -> Plan:
         slot = self._keys.slot(target.provider, target.account)
-        windows = [self._keys.model_window(slot, target.key, target.model)]
-        scopes, limits = ["model"], [*five(target.model_limits)]
-        days = [*a_day(target.model_limits)]
-        if not target.key_limits.is_unlimited():
-            windows.append(self._keys.key_window(slot, target.key))
-            scopes.append(SCOPE_KEY)
-            limits += five(target.key_limits)
-            days += a_day(target.key_limits)
+        all_scopes = (
+            (SCOPE_MODEL, self._keys.model_window(slot, target.key, target.model)),
+            (SCOPE_KEY, self._keys.key_window(slot, target.key)),
+            (SCOPE_ACCOUNT, self._keys.account_window(slot)),
+        )
+        bounds = (target.model_limits, target.key_limits, target.account_limits)
+        held = [
+            (scope, window, limits)
+            for (scope, window), limits in zip(all_scopes, bounds, strict=True)
+            if scope == SCOPE_MODEL or not limits.is_unlimited()
+        ]
+        windows = tuple(window for _, window, _ in held)
+        limits = tuple(bound for _, _, one in held for bound in five(one))
         health = self._keys.health(slot, target.key, target.model)
         keys = (self._keys.lease_expiries(slot), *health, *windows)
         return Plan(
             keys=keys,
             health=health,
-            windows=tuple(windows),
-            scopes=tuple(scopes),
+            windows=windows,
+            scopes=tuple(scope for scope, _, _ in held),
             subjects=(*windows, health[1]),
-            days=tuple(days),
-            limits=tuple(limits),
+            days=tuple(bound for _, _, one in held for bound in a_day(one)),
+            limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),
             settle=template_of(self._settle, keys, SETTLE_ARGS),
             bounds=bulk(*limits),

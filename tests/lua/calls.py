@@ -18,16 +18,19 @@ SLOT: Final = KEYS.slot("p", "acc")
 MODEL: Final = KEYS.model_window(SLOT, "k", "m")
 OTHER: Final = KEYS.model_window(SLOT, "k", "other")
 WHOLE: Final = KEYS.key_window(SLOT, "k")
+BESIDE: Final = KEYS.model_window(SLOT, "k2", "m")
+ACCOUNT: Final = KEYS.account_window(SLOT)
 NOW_MS: Final = 1_795_000_000_000
 
 
 HEALTH: Final = KEYS.health(SLOT, "k", "m")
 OTHER_HEALTH: Final = KEYS.health(SLOT, "k", "other")
+BESIDE_HEALTH: Final = KEYS.health(SLOT, "k2", "m")
+OTHERS: Final = {OTHER: OTHER_HEALTH, BESIDE: BESIDE_HEALTH}
 
 
 def names(windows: Sequence[str]) -> list[str]:
-    health = OTHER_HEALTH if windows[0] == OTHER else HEALTH
-    return [KEYS.lease_expiries(SLOT), *health, *windows]
+    return [KEYS.lease_expiries(SLOT), *OTHERS.get(windows[0], HEALTH), *windows]
 
 
 class Admission:
@@ -84,7 +87,7 @@ class Admission:
     ) -> list[Any]:
         until_ms = now_ms if valid_until_ms is None else valid_until_ms
         reply: list[Any] = self._reap(
-            keys=[window, *({MODEL: HEALTH, OTHER: OTHER_HEALTH}.get(window, ()))],
+            keys=[window, *({MODEL: HEALTH, **OTHERS}.get(window, ()))],
             args=[until_ms, *workers, now_ms],
         )
         return reply

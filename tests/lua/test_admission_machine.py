@@ -17,10 +17,28 @@ from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import MARK_MS, AdmissionModel, Ring
-from tests.lua.calls import KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, scores
+from tests.lua.calls import (
+    ACCOUNT,
+    BESIDE,
+    KEYS,
+    MODEL,
+    NOW_MS,
+    OTHER,
+    SLOT,
+    WHOLE,
+    Admission,
+    scores,
+)
 from tests.lua.window_fields import Held
 
-ROUTES: Final = ((MODEL, WHOLE), (OTHER, WHOLE), (MODEL,))
+ROUTES: Final = (
+    (MODEL, WHOLE),
+    (OTHER, WHOLE),
+    (MODEL,),
+    (MODEL, WHOLE, ACCOUNT),
+    (BESIDE, ACCOUNT),
+)
+WINDOWS: Final = (MODEL, OTHER, WHOLE, BESIDE, ACCOUNT)
 BOUNDS: Final = st.one_of(st.none(), st.integers(0, 6))
 TOKENS: Final = st.one_of(st.none(), st.integers(0, 800))
 LIMITS: Final = st.builds(
@@ -56,7 +74,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         self.told: dict[str, int] = {}
         self.routes: dict[str, tuple[str, ...]] = {}
 
-    @initialize(limits=st.fixed_dictionaries(dict.fromkeys((MODEL, OTHER, WHOLE), LIMITS)))
+    @initialize(limits=st.fixed_dictionaries(dict.fromkeys(WINDOWS, LIMITS)))
     def choose_limits(self, limits: dict[str, Limits]) -> None:
         self.limits = limits
 
@@ -133,7 +151,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         assert reply == ([2, "settled"] if code == "again" else [1, code])
 
     @rule(
-        window=st.sampled_from((MODEL, OTHER, WHOLE)),
+        window=st.sampled_from(WINDOWS),
         workers=st.sets(st.sampled_from(WORKERS), min_size=1),
         late_ms=st.integers(-2, 2),
     )
@@ -153,7 +171,7 @@ class AdmissionMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_counter_equals_the_model(self) -> None:
-        for window in (MODEL, OTHER, WHOLE):
+        for window in WINDOWS:
             fields = self.scripts.counters(window)
             modelled = self.model.windows.get(window)
             if not fields or modelled is None:

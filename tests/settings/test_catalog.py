@@ -152,3 +152,18 @@ def test_settings_survive_a_round_trip_with_their_secrets_masked(load: Load) -> 
     shown["keys"][0]["secret"] = "env:FAR_KEY"
     shown["redis"]["url"] = "embedded:"
     assert load(shown).settings == settings
+
+
+def test_account_bounds_go_to_every_key_of_it(base: dict[str, Any], load: Load) -> None:
+    base["providers"]["far"]["accounts"] = {"acme": {"limits": {"rpm": 60, "tpd": "1M"}}}
+    base["providers"]["local"]["accounts"] = {"local-keyless": {"limits": {"concurrency": 2}}}
+    base["keys"] = [
+        {"id": name, "provider": "far", "secret": f"secret-of-{name}", "account": account}
+        for name, account in (("a", "acme"), ("b", "acme"), ("c", None))
+    ]
+
+    routes = build_catalog(load(base).settings, 1).routes
+
+    acme = Limits(rpm=60, tpd=1_000_000)
+    assert [key.account_limits for key in routes[BIG].keys] == [acme, acme, Limits()]
+    assert [key.account_limits for key in routes[SMALL].keys] == [Limits(concurrency=2)]

@@ -40,6 +40,24 @@ FAULTS = [
     ("server.port", True, "server.port: expected a whole number from 1 to 65535, got true"),
     ("server.port", None, "server.port: expected a whole number from 1 to 65535, got nothing"),
     ("server.host", "", "server.host: must not be empty"),
+    (
+        "providers.far.accounts.far-b",
+        {"limits": {"rpm": 1}},
+        'providers.far.accounts.far-b: unknown "far-b"; did you mean "far-a"?',
+    ),
+    (
+        "providers.local.accounts.team",
+        {},
+        'providers.local.accounts.team: unknown "team"; use "local-keyless"',
+    ),
+    (
+        "providers.far.accounts",
+        {"far-a": {"limits": {"rpm": -1}}},
+        (
+            "providers.far.accounts.far-a.limits.rpm: expected a whole number from 0 to "
+            "1000000000000, got -1"
+        ),
+    ),
     ("server.admin_port", 8080, "server.admin_port: must differ from server.port"),
     ("server", [], "server: expected a mapping, got a list"),
     ("server.drain_s", -1, "server.drain_s: expected a number from 0 to 3600, got -1"),

@@ -193,6 +193,53 @@ async def test_key_refusal_bars_the_other_models_of_the_key(
     assert client.calls == asked
 
 
+def of_account(key: str, limits: Limits = FREE, **account: int) -> TargetLimits:
+    return TargetLimits(
+        provider="groq",
+        account="team",
+        key=KeyId(key),
+        model="m",
+        day_reset="rolling",
+        model_limits=limits,
+        key_limits=FREE,
+        account_limits=Limits(**account),
+    )
+
+
+async def test_account_bounds_all_its_keys_together(admissions: Admissions) -> None:
+    await granted(admissions, "a", of_account("one", rpm=2))
+    await granted(admissions, "b", of_account("two", rpm=2))
+
+    refusal = await reserve(admissions, "c", of_account("three", rpm=2))
+
+    assert isinstance(refusal, Refusal)
+    assert (refusal.gate, refusal.scope) == (Gate.RPM, "account")
+    assert 60_000 < refusal.retry_after_ms <= 62_000
+
+
+async def test_account_refusal_bars_its_other_keys(
+    admissions: Admissions, client: RedisClient
+) -> None:
+    await granted(admissions, "a", of_account("one", rpm=1))
+    await reserve(admissions, "b", of_account("one", rpm=1))
+    asked = client.calls
+
+    barred = await reserve(admissions, "c", of_account("two", rpm=1))
+
+    assert isinstance(barred, Refusal)
+    assert barred.scope == "account"
+    assert client.calls == asked
+
+
+async def test_request_that_its_account_refuses_takes_nothing_of_its_model(
+    admissions: Admissions, client: RedisClient
+) -> None:
+    await granted(admissions, "a", of_account("one", concurrency=1))
+    await reserve(admissions, "b", of_account("two", Limits(rpm=5), concurrency=1))
+
+    assert await client.call("EXISTS", "gw1:w:{groq.team}:two:m") == 0
+
+
 async def test_smaller_demand_is_asked_after_a_token_refusal(admissions: Admissions) -> None:
     chosen = target(Limits(tpm=150))
     await granted(admissions, "a", chosen)

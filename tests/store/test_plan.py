@@ -11,7 +11,10 @@ ZONE = "America/Los_Angeles"
 NOW_MS = 1_795_000_000_000
 
 
-def target(key_limits: Limits) -> TargetLimits:
+FREE = Limits()
+
+
+def target(key_limits: Limits, account_limits: Limits = FREE) -> TargetLimits:
     return TargetLimits(
         provider="p",
         account="a",
@@ -20,6 +23,7 @@ def target(key_limits: Limits) -> TargetLimits:
         day_reset=ROLLING,
         model_limits=Limits(rpm=1, tpd=0),
         key_limits=key_limits,
+        account_limits=account_limits,
     )
 
 
@@ -44,6 +48,20 @@ def test_key_with_limits_adds_its_window(keys: Keys, scripts: Scripts) -> None:
     assert plan.limits[5:] == (-1, -1, -1, -1, 4)
     assert plan.days == (-1, 0, -1, -1)
     assert (plan.scope(2), plan.scope(3)) == ("key", "key")
+
+
+def test_account_with_limits_adds_its_window_behind_those_of_the_key(
+    keys: Keys, scripts: Scripts
+) -> None:
+    plans = Plans(keys, scripts)
+    alone = plans.of(target(Limits(), Limits(tpd=9)))
+    beside = plans.of(target(Limits(rpm=1), Limits(tpd=9)))
+
+    assert alone.windows == ("gw1:w:{p.a}:k:m", "gw1:w:{p.a}:_acct")
+    assert (alone.scope(2), alone.scope(3)) == ("account", "key")
+    assert beside.windows == (*beside.windows[:2], "gw1:w:{p.a}:_acct")
+    assert (beside.scope(2), beside.scope(3), beside.scope(4)) == ("key", "account", "key")
+    assert beside.days == (-1, 0, -1, -1, -1, 9)
 
 
 def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scripts) -> None:

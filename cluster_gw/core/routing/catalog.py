@@ -28,6 +28,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         account: keys of one account share its Redis slot; the key id when none was configured.
         models: upstream models this key may serve; None means all.
         limits: bounds of this key over all its models.
+        account_limits: bounds of its account over all keys, the same for each of them.
         base_url: overrides the provider's, for relays.
     """
 
@@ -36,6 +37,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     models: frozenset[str] | None = None
     limits: Limits = Limits()
+    account_limits: Limits = Limits()
     base_url: str | None = None
 
 
