@@ -133,8 +133,10 @@ class Failover:
         now_s = self._clock.monotonic_s()
         if now_s >= self._exchange.deadline_s:
             return StopReason.DEADLINE
-        if not self._backlog and self._index:
-            return None  # "no more candidates" must not be reported as "out of time"
+        # No policy forbids the first attempt; later, "no more candidates" must not be reported as
+        # "out of time".
+        if not self._index or not self._backlog:
+            return None
         return self._planner.stop_reason(self._index, self._ms(now_s))
 
     async def _try(self, target: Target) -> Verdict | None:

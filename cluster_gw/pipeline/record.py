@@ -113,7 +113,7 @@ def _line(
         redis_ms=_ms(spent.redis_s),
         upstream_ms=_ms(spent.upstream_s),
         tokens=exchange.tokens,
-        tokens_source=exchange.tokens_source.value,
+        tokens_source=exchange.tokens_source,
     )
 
 

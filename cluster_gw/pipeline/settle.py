@@ -101,7 +101,7 @@ class Accounts:
     ) -> None:
         provider = lease.target.provider
         if charge.source is not TokenSource.NONE:
-            self._registry.add(TOKENS, provider, charge.source.value, value=charge.tokens)
+            self._registry.add(TOKENS, provider, charge.source, value=charge.tokens)
             drift = abs(lease.estimate_tokens - charge.tokens)
             self._registry.add(SETTLE_DRIFT_TOKENS, provider, value=drift)
         self._admissions.settle(

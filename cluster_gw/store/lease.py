@@ -109,7 +109,7 @@ def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) ->
         limits: requests and tokens a day for each window, -1 for none.
     """
     generation, reserved_at_ms = (lease.generation, lease.reserved_at_ms) if lease else (0, 0)
-    rest, breaker, evidence = health.cooldown, health.breaker, health.evidence.value
+    rest, breaker, evidence = health.cooldown, health.breaker, str(health.evidence)
     if rest is None and health.evidence is not Evidence.FAILURE:
         return f"{evidence} {generation} {reserved_at_ms}"
     if health.evidence is Evidence.NEUTRAL:

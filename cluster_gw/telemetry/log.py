@@ -73,7 +73,7 @@ class Log:
 
     def hot(self, line: HotLine) -> None:
         """Buffer one request or attempt line, stamped now."""
-        line.level = Level.INFO.value
+        line.level = Level.INFO
         line.timestamp = _now()
         try:
             self._lines.append(self._encode_hot(line))

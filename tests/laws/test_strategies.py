@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import build_context
-from cluster_gw.core.routing.ranking import Candidate, Ranked, total_score
+from cluster_gw.core.routing.ranking import Ranked, total_score
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.units import ClientId

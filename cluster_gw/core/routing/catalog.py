@@ -3,6 +3,9 @@
 The catalog is built once per configuration version and never changes; a reload builds a new one.
 """
 
+import math
+from functools import cached_property
+
 import msgspec
 
 from cluster_gw.canonical.request import Dialect
@@ -80,8 +83,16 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
     gate: GatePolicy
 
 
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client's `model` stands for.
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A route that may serve, at its declared place (0-based)."""
+
+    route: Route
+    position: int
+    match_tier: int = 0
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a client's `model` stands for; the catalog makes each once.
 
     Attributes:
         routes: enabled members in declared order; disabled ones are in `disabled`.
@@ -96,6 +107,24 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     disabled: tuple[Route, ...] = ()
     by_name: bool = False
 
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The enabled members at their declared places."""
+        return tuple(
+            Candidate(route=route, position=place) for place, route in enumerate(self.routes)
+        )
+
+    @cached_property
+    def fits_tokens(self) -> float:
+        """A demand up to this fits every candidate; below 0 when one of them has no key."""
+        bounds = [
+            bound
+            for route in self.routes
+            for bound in (route.context_window, route.limits.tpm, None if route.keys else -1)
+            if bound is not None
+        ]
+        return min(bounds, default=math.inf)
+
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     """All routes and combos of one configuration version."""
@@ -106,11 +135,15 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     default_combo: ComboId
     unknown_model_is_default: bool = False
     _of_combos: dict[ComboId, Resolved] = {}
+    _of_routes: dict[RouteId, Resolved] = {}
 
     def __post_init__(self) -> None:
-        """Resolve every combo once: requests ask for the same few again and again."""
+        """Resolve every name once: requests ask for the same few again and again."""
         msgspec.structs.force_setattr(
             self, "_of_combos", {name: self._resolve(c) for name, c in self.combos.items()}
+        )
+        msgspec.structs.force_setattr(
+            self, "_of_routes", {name: _alone(route) for name, route in self.routes.items()}
         )
 
     def resolve(self, model: str) -> Resolved | None:
@@ -123,16 +156,9 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         if known is not None:
             return known
         alias = RouteId(name.replace(":", "/", 1))
-        route = self.routes.get(RouteId(name)) or self.routes.get(alias)
-        if route is not None:
-            return Resolved(
-                combo=ComboId(route.id),
-                family="classic",
-                strategy="priority",
-                gate=GatePolicy(),
-                routes=(route,),
-                by_name=True,
-            )
+        alone = self._of_routes.get(RouteId(name)) or self._of_routes.get(alias)
+        if alone is not None:
+            return alone
         if self.unknown_model_is_default:
             return self._of_combos[self.default_combo]
         return None
@@ -147,3 +173,15 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
             routes=tuple(r for r, enabled in members if enabled),
             disabled=tuple(r for r, enabled in members if not enabled),
         )
+
+
+def _alone(route: Route) -> Resolved:
+    """What the name of a route stands for."""
+    return Resolved(
+        combo=ComboId(route.id),
+        family="classic",
+        strategy="priority",
+        gate=GatePolicy(),
+        routes=(route,),
+        by_name=True,
+    )

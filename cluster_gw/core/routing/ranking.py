@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.core.routing.catalog import Route
+from cluster_gw.core.routing.catalog import Candidate, Route
 from cluster_gw.units import ComboId
 
 SCORE_DIGITS: Final = 9
@@ -54,14 +54,6 @@ class ExclusionCode(StrEnum):
     NO_FORMAT = "no_format"
     CONTEXT_WINDOW = "context_window"
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
-
-
-class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A route that may serve, at its declared place (0-based)."""
-
-    route: Route
-    position: int
-    match_tier: int = 0
 
 
 class Exclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):

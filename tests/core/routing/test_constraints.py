@@ -41,6 +41,29 @@ def test_a_route_that_fails_a_constraint_is_excluded_by_name(code: ExclusionCode
     assert excluded[0].detail
 
 
+@pytest.mark.parametrize("code", [None, *(code for code, _ in CONSTRAINTS)])
+@pytest.mark.parametrize("needs", ["tools", "vision", "format", None])
+@pytest.mark.parametrize("characters", [0, 400, 4000])
+def test_an_ordinary_request_is_constrained_as_any_other(
+    code: ExclusionCode | None, needs: str | None, characters: int
+) -> None:
+    routes = [GOOD] if code is None else [MISFITS[code], GOOD]
+    resolved = make_catalog(*routes).resolve("auto")
+    assert resolved is not None
+    request = make_request(
+        wants_tools=needs == "tools",
+        image_count=int(needs == "vision"),
+        wants_format=needs == "format",
+        input_characters=(characters,),
+        max_tokens=100,
+    )
+    context = build_context(request, resolved, ClientId("c"))
+
+    short = constrain(resolved.candidates, context)
+
+    assert short == constrain(list(resolved.candidates), context)
+
+
 def test_a_route_that_fits_exactly_is_kept() -> None:
     exact = make_route("x", context_window=1200, limits=Limits(tpm=1200))
     context = context_for(exact)

@@ -5,8 +5,9 @@ from typing import Protocol
 
 import msgspec
 
+from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Candidate, Ranked
+from cluster_gw.core.routing.ranking import Ranked
 
 
 class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):

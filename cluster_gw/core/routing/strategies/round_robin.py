@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Candidate, Ranked
+from cluster_gw.core.routing.ranking import Ranked
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 
 
