@@ -65,6 +65,10 @@ class Coordination:
         redis.on_change(lambda is_up: self._heartbeat.beat_soon() if is_up else None)
         registry.on_read(lambda: registry.put(catalog.ALIVE_WORKERS, value=self._membership.alive))
 
+    def server_clock_ms(self) -> float | None:
+        """Tell the server's clock now, ms since the epoch; None when it was not heard yet."""
+        return self._membership.server_clock_ms()
+
     def start_jobs(self, runner: Runner) -> None:
         """Begin what has to be done every second."""
         runner.every(BEAT_S, "beat", self._heartbeat.beat)

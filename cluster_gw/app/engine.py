@@ -5,6 +5,7 @@ import time
 from typing import Final
 
 from cluster_gw.app.coordination import Coordination
+from cluster_gw.app.sharing import Sharing
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
@@ -81,6 +82,14 @@ class Engine:
             log=log,
             registry=registry,
         )
+        self._sharing = Sharing(
+            self.redis,
+            self._keys,
+            bars=self._admissions.bars,
+            coordination=self.coordination,
+            clock=clock,
+            registry=registry,
+        )
         self._upstream = UpstreamClient()
         self._current, self._registry = current, registry
         holds = Holds(
@@ -116,6 +125,7 @@ class Engine:
         Without it nothing is admitted, but probes and listings must answer.
         """
         await self._upstream.start()
+        self._sharing.start()
         try:
             await self.redis.start(REDIS_START_S)
             await self.open_schema()
@@ -144,6 +154,7 @@ class Engine:
 
     async def stop(self) -> None:
         """Leave the other workers and close every connection."""
+        await self._sharing.stop()
         await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()

@@ -12,12 +12,13 @@ from typing import Final
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.bars import HEALTH_GATES, Bars
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLimits
 from cluster_gw.store.packing import ZERO, bulk
-from cluster_gw.store.plan import Days, Plan, Plans
+from cluster_gw.store.plan import HEALTH_SCOPES, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
@@ -69,6 +70,7 @@ class Admissions:
         self._plans = Plans(keys, scripts)
         self._days = Days()
         self.refusals = Refusals()
+        self.bars = Bars()
         self.settlements = SettlementQueue(
             client,
             self._days,
@@ -104,7 +106,7 @@ class Admissions:
             ScriptContractError: a bug.
         """
         plan = self._plans.of(target)
-        if self.refusals:
+        if self.refusals or self.bars:
             barred = self._barring(plan, demand.total_tokens)
             if barred is not None:
                 return barred
@@ -139,8 +141,10 @@ class Admissions:
         """Replace a lease's estimate by what happened; queued, repeated until applied once."""
         plan = self._plans.of(lease.target)
         if self.refusals:
-            for subject in plan.subjects:
+            for subject in plan.windows:
                 self.refusals.forget_slot(subject)
+        if self.bars:
+            self.bars.forget_trial(plan.health)
         self.settlements.add(plan, lease.target.day_reset, lease.id, settlement, lease=lease)
 
     async def drain(self, deadline_s: float) -> int:
@@ -171,7 +175,11 @@ class Admissions:
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()
-        for subject in plan.subjects:
+        if self.bars:
+            barred = self.bars.barring(plan.health, HEALTH_SCOPES, now_s)
+            if barred is not None:
+                return barred
+        for subject in plan.windows:
             refusal = self.refusals.barring(subject, demand_tokens=demand_tokens, now_s=now_s)
             if refusal is not None:
                 return refusal
@@ -182,8 +190,12 @@ class Admissions:
         if gate is Gate.DAY_STALE:  # twice: the server's own day cannot be told; ask again soon
             return Refusal(gate=gate, scope=plan.scope(0), retry_after_ms=DAY_STALE_RETRY_MS)
         refusal = Refusal(gate=gate, scope=plan.scope(position), retry_after_ms=int(reply[3]))
+        if gate in HEALTH_GATES:
+            record = plan.health[position > len(plan.windows)]
+            self.bars.refused(record, gate, refusal.retry_after_ms, self._monotonic_s())
+            return refusal
         self.refusals.remember(
-            plan.subjects[position - 1],
+            plan.windows[position - 1],
             refusal,
             demand_tokens=demand_tokens,
             now_s=self._monotonic_s(),

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from cluster_gw.errors import ConfigInvalidError, ScriptContractError, StoreLostError
 from cluster_gw.store.address import Address, AddressError, parse_address
+from cluster_gw.store.bus import Bus
 from cluster_gw.store.cluster import Cluster
 from cluster_gw.store.lane import (
     Argument,
@@ -24,7 +25,13 @@ from cluster_gw.store.lane import (
 from cluster_gw.store.link import Link
 from cluster_gw.store.packing import Template, bulk, template_of
 from cluster_gw.store.scripts import Script
-from cluster_gw.store.topology import ConnectionSource, Dialer, FixedServer, SentinelMaster
+from cluster_gw.store.topology import (
+    AnyNode,
+    ConnectionSource,
+    Dialer,
+    FixedServer,
+    SentinelMaster,
+)
 
 DEADLINE_S: Final = 0.7
 MAX_PENDING: Final = 20_000
@@ -118,9 +125,14 @@ class RedisClient:
         self._callbacks: list[Callable[[bool], None]] = []
         self._scripts: list[Script] = []
         try:
-            self._route = self._build(parse_address(url))
+            address = parse_address(url)
         except AddressError as fault:  # its text repeats nothing of the URL
             raise ConfigInvalidError([f"redis.url: {fault}"]) from None
+        dialer = Dialer(
+            login=address.login, tls=address.tls, database=address.database, name=prefix
+        )
+        self._source = _source_of(address, dialer)
+        self._route = self._build(address, dialer)
 
     @property
     def is_up(self) -> bool:
@@ -267,6 +279,24 @@ class RedisClient:
             futures.append(future)
         return futures
 
+    def listen(
+        self, channel: str, *, on_message: Callable[[bytes], None], on_gap: Callable[[], None]
+    ) -> Bus:
+        """Give a subscription that has yet to be started; see `Bus`. In a cluster any node will do.
+
+        Args:
+            channel: what is listened to.
+            on_message: called with each message.
+            on_gap: called whenever messages may have been missed.
+        """
+        return Bus(
+            self._source,
+            channel,
+            deadline_s=self.deadline_s,
+            on_message=on_message,
+            on_gap=on_gap,
+        )
+
     def count_lost(self, fault: BaseException) -> None:
         """Count an outcome that is a loss."""
         # A script that has to be loaded first is none: nothing was executed, and it is repeated.
@@ -289,10 +319,7 @@ class RedisClient:
             raise reply from None
         return reply
 
-    def _build(self, address: Address) -> Route:
-        dialer = Dialer(
-            login=address.login, tls=address.tls, database=address.database, name=self.prefix
-        )
+    def _build(self, address: Address, dialer: Dialer) -> Route:
         if address.kind == "cluster":
             return Cluster(
                 address,
@@ -301,11 +328,8 @@ class RedisClient:
                 max_pending=self._max_pending,
                 on_change=self._tell,
             )
-        source: ConnectionSource = FixedServer(dialer, address.servers[0])
-        if address.kind == "sentinel":
-            source = SentinelMaster(address, dialer)
         return Link(
-            source,
+            self._source,
             deadline_s=self.deadline_s,
             max_pending=self._max_pending,
             on_change=self._tell,
@@ -324,6 +348,14 @@ class RedisClient:
             self._load_known()
         for callback in self._callbacks:
             callback(self._was_up)
+
+
+def _source_of(address: Address, dialer: Dialer) -> ConnectionSource:
+    if address.kind == "cluster":
+        return AnyNode(dialer, address.servers)
+    if address.kind == "sentinel":
+        return SentinelMaster(address, dialer)
+    return FixedServer(dialer, address.servers[0])
 
 
 def _send(lane: Lane | None, packed: bytes, sink: Sink, *, lazy: bool) -> None:

@@ -186,6 +186,18 @@ class Keys:
         """Sorted set: when each worker last said that it lives."""
         return f"{self.prefix}:{{mem}}:workers"
 
+    def snapshot(self) -> str:
+        """Hash: the snapshot that all workers rank by; in one slot with the role `snap`."""
+        return f"{self.prefix}:{{snap}}:cur"
+
+    def statistics(self, slot: str, key: str, model: str) -> str:
+        """Hash: how a key did lately on one model."""
+        return f"{self.prefix}:b:{slot}:{encode_part(key)}:{encode_part(model)}"
+
+    def events(self) -> str:
+        """The channel on which scripts tell all workers what has changed."""
+        return f"{self.prefix}:events"
+
     def meta(self) -> str:
         """The schema marker."""
         return f"{self.prefix}:{{meta}}"

@@ -72,8 +72,18 @@ class Membership:
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._beaten_at_s: float | None = None
+        self._asked_at_s = 0.0
         self._steady_since_s = 0.0
         self._watched_since_s: dict[DeadWorker, float] = {}
+
+    def server_clock_ms(self) -> float | None:
+        """Tell the server's clock now, ms since the epoch, never less than it shows.
+
+        It may be more by the time a call takes to reach the server. None before the first beat.
+        """
+        if not self.seen_ms:
+            return None
+        return self.seen_ms + (self._monotonic_s() - self._asked_at_s) * MS_PER_S
 
     async def beat(self) -> None:
         """Say that this worker lives, and learn who is silent.
@@ -81,6 +91,7 @@ class Membership:
         Raises:
             StoreLostError: Redis is away.
         """
+        asked_at_s = self._monotonic_s()
         reply = await self._client.run(
             self._beat,
             [self._key],
@@ -92,6 +103,7 @@ class Membership:
             self._watched_since_s = {}
         self._beaten_at_s = now_s
         self.alive, self.seen_ms = int(reply[2]), int(reply[3])
+        self._asked_at_s = asked_at_s
         known = self._watched_since_s
         self._watched_since_s = {one: known.get(one, now_s) for one in read_silent(reply)}
 

@@ -15,6 +15,7 @@ SCOPE_NONE: Final = "none"
 SCOPE_MODEL: Final = "model"
 SCOPE_KEY: Final = "key"
 SCOPE_ACCOUNT: Final = "account"
+HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
 SETTLE_ARGS: Final = 8
@@ -28,7 +29,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         health: the records of the target and of its key.
         windows: the hash of each window, in order, that of the model first.
         scopes: `model`, `key` or `account` for each window.
-        subjects: what a refusal is about, by its position: the windows, then the key's health.
         days: requests and tokens a day for each window, -1 for none.
         limits: five bounds for each window, -1 for none.
         reserve: the beginning of the call that admits.
@@ -40,7 +40,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     health: tuple[str, str]
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
-    subjects: tuple[str, ...]
     days: tuple[int, ...]
     limits: tuple[int, ...]
     reserve: Template
@@ -94,7 +93,6 @@ class Plans:
             health=health,
             windows=windows,
             scopes=tuple(scope for scope, _, _ in held),
-            subjects=(*windows, health[1]),
             days=tuple(bound for _, _, one in held for bound in a_day(one)),
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),

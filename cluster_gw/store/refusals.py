@@ -14,7 +14,6 @@ from cluster_gw.store.lease import Refusal
 
 REMEMBER_MAX_S: Final = 1.0
 MAX_ENTRIES: Final = 10_000
-SLOT_GATES: Final = frozenset({Gate.CONCURRENCY, Gate.TRIAL_TAKEN})
 TOKEN_GATES: Final = frozenset({Gate.TPM, Gate.TPD, Gate.TOO_LARGE})
 
 
@@ -74,9 +73,9 @@ class Refusals:
         return None
 
     def forget_slot(self, subject: Hashable) -> None:
-        """Ask again at once: this worker has just freed a slot of `subject`, or ended its trial."""
+        """Ask again at once: this worker has just freed a slot of `subject`."""
         entry = self._entries.get((subject, False))
-        if entry is not None and entry.refusal.gate in SLOT_GATES:
+        if entry is not None and entry.refusal.gate is Gate.CONCURRENCY:
             del self._entries[subject, False]
 
     def _shrink(self, now_s: float) -> None:

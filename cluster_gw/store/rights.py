@@ -6,8 +6,8 @@ from typing import Final
 
 from cluster_gw.store.scripts import expand, script_files
 
-CALL: Final = re.compile(r"\bcall\(\s*['\"]([A-Z]+)['\"]")
-DIRECT: Final = ("ping", "role", "select", "client|setname", "script|load", "evalsha")
+CALL: Final = re.compile(r"\bp?call\(\s*['\"]([A-Z]+)['\"]")
+DIRECT: Final = ("ping", "role", "select", "client|setname", "script|load", "evalsha", "subscribe")
 """What the client sends besides scripts."""
 CLUSTER: Final = ("cluster|slots", "asking")
 """What it sends besides that to the nodes of a cluster."""

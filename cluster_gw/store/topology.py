@@ -5,7 +5,8 @@ used: it asks one Sentinel after the other, with retries, and believes the first
 """
 
 import asyncio
-from collections import Counter
+import random
+from collections import Counter, deque
 from collections.abc import Coroutine, Hashable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
@@ -166,6 +167,27 @@ class FixedServer:
     async def find(self) -> Server | None:
         """Tell the server."""
         return self._server
+
+    def dial(self, server: Server) -> AbstractConnection:
+        """Give a new, closed connection."""
+        return self._dialer.to(server)
+
+
+class AnyNode:
+    """One of the nodes of a cluster, another one each time."""
+
+    watch_s = 0.0
+
+    def __init__(self, dialer: Dialer, servers: Sequence[Server]) -> None:
+        self.connect_s = dialer.connect_s
+        self._dialer = dialer
+        # In an order of its own: not all workers shall listen to the same node.
+        self._servers = deque(random.SystemRandom().sample(servers, len(servers)))
+
+    async def find(self) -> Server | None:
+        """Tell the node whose turn it is."""
+        self._servers.rotate(-1)
+        return self._servers[0]
 
     def dial(self, server: Server) -> AbstractConnection:
         """Give a new, closed connection."""

@@ -12,6 +12,7 @@ import msgspec
 LATENCY_BUCKETS_S: Final = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
 )  # fmt: skip
+EVENT_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 OVERHEAD_BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
 
 
@@ -122,6 +123,18 @@ ALIVE_WORKERS: Final = _gauge(
 )
 LEASES_REAPED: Final = _counter(
     "gw_leases_reaped_total", "Leases of dead workers whose concurrency slots were given back."
+)
+EVENTS: Final = _counter(
+    "gw_events_total", "Messages heard from other workers through Redis, by kind.", "kind"
+)
+EVENT_SECONDS: Final = _histogram(
+    "gw_event_seconds",
+    "From a change in Redis until this worker acted on it, by the server's clock.",
+    EVENT_BUCKETS_S,
+)
+EVENTS_UP: Final = _gauge("gw_events_up_count", "Workers that hear such messages now.")
+EVENTS_RECONNECTS: Final = _counter(
+    "gw_events_reconnects_total", "Subscriptions made anew; messages may have been missed."
 )
 WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
 

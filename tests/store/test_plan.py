@@ -37,7 +37,7 @@ def test_key_without_limits_needs_no_window_of_its_own(keys: Keys, scripts: Scri
     assert plan.limits == (1, -1, -1, 0, -1)
     assert plan.days == (-1, 0)
     assert (plan.scope(1), plan.scope(2), plan.scope(0)) == ("model", "key", "none")
-    assert plan.subjects[1] == plan.keys[2]
+    assert plan.health[1] == plan.keys[2]
 
 
 def test_key_with_limits_adds_its_window(keys: Keys, scripts: Scripts) -> None:

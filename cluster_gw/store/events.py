@@ -1,0 +1,63 @@
+"""What scripts tell all workers at once, on one channel: texts become values (`lua/lib/tell.lua`).
+
+An event may get lost. It is a hint that saves time, never the truth: whoever missed it asks Redis
+in vain, or learns of it from the next snapshot.
+"""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.core.limits.windows import Gate
+
+WELL: Final = b"well"
+
+
+class HealthEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What bars a target, a key or more has changed.
+
+    Attributes:
+        record: the key of the health record.
+        gate: what bars it now; None when nothing does.
+        wait_ms: for how long.
+        at_ms: the server's clock then, ms since the epoch.
+    """
+
+    record: str
+    gate: Gate | None
+    wait_ms: int
+    at_ms: int
+
+
+class SnapshotEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """There is a new snapshot.
+
+    Attributes:
+        version: of it.
+        at_ms: the server's clock when it was published.
+    """
+
+    version: int
+    at_ms: int
+
+
+Event = HealthEvent | SnapshotEvent
+
+
+def read_event(text: bytes) -> Event | None:
+    """Read an event; None for what this version does not know, as a newer worker may tell more."""
+    try:
+        match text.split(b" "):
+            case [b"health", record, code, wait_ms, at_ms]:
+                return HealthEvent(
+                    record=record.decode(),
+                    gate=None if code == WELL else Gate(code.decode()),
+                    wait_ms=int(wait_ms),
+                    at_ms=int(at_ms),
+                )
+            case [b"snapshot", version, at_ms]:
+                return SnapshotEvent(version=int(version), at_ms=int(at_ms))
+            case _:
+                return None
+    except ValueError:
+        return None

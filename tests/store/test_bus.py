@@ -1,0 +1,119 @@
+"""Events reach every listener, through losses of the connection and whatever the topology."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from cluster_gw.store import bus as bus_module
+from cluster_gw.store.bus import Bus
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.rights import user_rule
+from cluster_gw.store.scripts import find_folder
+from tests.fakes.redis_server import RedisServer
+
+CHANNEL = "gw1:events"
+
+
+class Heard(msgspec.Struct):
+    """What a bus said."""
+
+    texts: list[bytes] = []
+    gaps: int = 0
+
+
+@asynccontextmanager
+async def listening(url: str, deadline_s: float = 0.7) -> AsyncIterator[tuple[Bus, Heard]]:
+    """A bus on its own; the client behind it never connects."""
+    heard = Heard()
+
+    def note_gap() -> None:
+        heard.gaps += 1
+
+    client = RedisClient(url, prefix="gw1", deadline_s=deadline_s)
+    bus = client.listen(CHANNEL, on_message=heard.texts.append, on_gap=note_gap)
+    bus.start()
+    try:
+        yield bus, heard
+    finally:
+        await bus.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - another process sets no event
+            await asyncio.sleep(0.005)
+
+
+async def test_what_is_published_is_heard_in_order(redis_server: RedisServer) -> None:
+    async with listening(redis_server.url) as (bus, heard):
+        await until(lambda: bus.is_up)
+
+        for number in range(3):
+            redis_server.command("PUBLISH", CHANNEL, f"text {number}")
+        redis_server.command("PUBLISH", "gw1:other", "not for us")
+        redis_server.command("PUBLISH", CHANNEL, "last")
+        await until(lambda: len(heard.texts) == 4)
+
+    assert heard.texts == [b"text 0", b"text 1", b"text 2", b"last"]
+    assert heard.gaps == 1
+
+
+async def test_a_lost_connection_is_made_anew_and_the_gap_is_told(own_server: RedisServer) -> None:
+    async with listening(own_server.url) as (bus, heard):
+        await until(lambda: bus.is_up)
+
+        own_server.kill()
+        await until(lambda: not bus.is_up)
+        own_server.start()
+        await until(lambda: heard.gaps == 2)
+        own_server.command("PUBLISH", CHANNEL, "after")
+        await until(lambda: heard.texts == [b"after"])
+
+    assert bus.reconnects == 1
+
+
+async def test_a_server_that_hangs_is_noticed_and_left(own_server: RedisServer) -> None:
+    async with listening(own_server.url, deadline_s=0.1) as (bus, heard):
+        await until(lambda: bus.is_up)
+
+        own_server.freeze()
+        await until(lambda: not bus.is_up)
+        own_server.thaw()
+        await until(lambda: heard.gaps == 2)
+
+
+async def test_an_idle_channel_is_no_loss(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus_module, "PING_S", 0.02)
+    redis_server.command("CONFIG", "RESETSTAT")
+    async with listening(redis_server.url, deadline_s=0.1) as (bus, heard):
+        await until(lambda: bus.is_up)
+
+        pinged = re.compile(rb"cmdstat_ping:calls=\d\d")
+        await until(lambda: bool(pinged.search(redis_server.command("INFO", "commandstats"))))
+        redis_server.command("PUBLISH", CHANNEL, "still here")
+        await until(lambda: heard.texts == [b"still here"])
+
+    assert (heard.gaps, bus.reconnects) == (1, 0)
+
+
+async def test_the_documented_rights_suffice_and_other_channels_are_not_heard(
+    own_server: RedisServer,
+) -> None:
+    assert own_server.command(*user_rule(find_folder())).startswith(b"+OK")
+    url = f"unix://gateway:password@{own_server.path}"
+
+    async with listening(url) as (bus, heard):
+        await until(lambda: bus.is_up)
+        own_server.command("PUBLISH", CHANNEL, "heard")
+        await until(lambda: heard.texts == [b"heard"])
+
+    assert own_server.command(*user_rule(find_folder(), prefix="gw2")).startswith(b"+OK")
+    async with listening(url) as (bus, _):
+        await until(lambda: bus.fault == "NoPermissionError")
+        assert not bus.is_up
