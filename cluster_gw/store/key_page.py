@@ -20,6 +20,9 @@ deletes or writes a key changes what is admitted.
 Look at one with `cluster-gw redis HGETALL 'gw1:w:{openai.key-1}:key-1:gpt-4o'`, at all of an
 account with `cluster-gw redis SCAN 0 MATCH 'gw1:*{openai.key-1}*' COUNT 1000`.
 
+Scripts tell all workers of changes on the channel `gw1:events`: `health <key> <gate or well> <for
+how many ms> <when>`. Listen with `redis-cli SUBSCRIBE gw1:events`; nothing relies on it.
+
 This page is generated: `make manifest`.
 
 ## Keys

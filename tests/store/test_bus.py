@@ -1,8 +1,7 @@
 """Events reach every listener, through losses of the connection and whatever the topology."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -14,6 +13,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.rights import user_rule
 from cluster_gw.store.scripts import find_folder
 from tests.fakes.redis_server import RedisServer
+from tests.fakes.waiting import until_soon
 
 CHANNEL = "gw1:events"
 
@@ -42,21 +42,15 @@ async def listening(url: str, deadline_s: float = 0.7) -> AsyncIterator[tuple[Bu
         await bus.close()
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 - another process sets no event
-            await asyncio.sleep(0.005)
-
-
 async def test_what_is_published_is_heard_in_order(redis_server: RedisServer) -> None:
     async with listening(redis_server.url) as (bus, heard):
-        await until(lambda: bus.is_up)
+        await until_soon(lambda: bus.is_up)
 
         for number in range(3):
             redis_server.command("PUBLISH", CHANNEL, f"text {number}")
         redis_server.command("PUBLISH", "gw1:other", "not for us")
         redis_server.command("PUBLISH", CHANNEL, "last")
-        await until(lambda: len(heard.texts) == 4)
+        await until_soon(lambda: len(heard.texts) == 4)
 
     assert heard.texts == [b"text 0", b"text 1", b"text 2", b"last"]
     assert heard.gaps == 1
@@ -64,26 +58,26 @@ async def test_what_is_published_is_heard_in_order(redis_server: RedisServer) ->
 
 async def test_a_lost_connection_is_made_anew_and_the_gap_is_told(own_server: RedisServer) -> None:
     async with listening(own_server.url) as (bus, heard):
-        await until(lambda: bus.is_up)
+        await until_soon(lambda: bus.is_up)
 
         own_server.kill()
-        await until(lambda: not bus.is_up)
+        await until_soon(lambda: not bus.is_up)
         own_server.start()
-        await until(lambda: heard.gaps == 2)
+        await until_soon(lambda: heard.gaps == 2)
         own_server.command("PUBLISH", CHANNEL, "after")
-        await until(lambda: heard.texts == [b"after"])
+        await until_soon(lambda: heard.texts == [b"after"])
 
     assert bus.reconnects == 1
 
 
 async def test_a_server_that_hangs_is_noticed_and_left(own_server: RedisServer) -> None:
     async with listening(own_server.url, deadline_s=0.1) as (bus, heard):
-        await until(lambda: bus.is_up)
+        await until_soon(lambda: bus.is_up)
 
         own_server.freeze()
-        await until(lambda: not bus.is_up)
+        await until_soon(lambda: not bus.is_up)
         own_server.thaw()
-        await until(lambda: heard.gaps == 2)
+        await until_soon(lambda: heard.gaps == 2)
 
 
 async def test_an_idle_channel_is_no_loss(
@@ -92,12 +86,12 @@ async def test_an_idle_channel_is_no_loss(
     monkeypatch.setattr(bus_module, "PING_S", 0.02)
     redis_server.command("CONFIG", "RESETSTAT")
     async with listening(redis_server.url, deadline_s=0.1) as (bus, heard):
-        await until(lambda: bus.is_up)
+        await until_soon(lambda: bus.is_up)
 
         pinged = re.compile(rb"cmdstat_ping:calls=\d\d")
-        await until(lambda: bool(pinged.search(redis_server.command("INFO", "commandstats"))))
+        await until_soon(lambda: bool(pinged.search(redis_server.command("INFO", "commandstats"))))
         redis_server.command("PUBLISH", CHANNEL, "still here")
-        await until(lambda: heard.texts == [b"still here"])
+        await until_soon(lambda: heard.texts == [b"still here"])
 
     assert (heard.gaps, bus.reconnects) == (1, 0)
 
@@ -109,11 +103,11 @@ async def test_the_documented_rights_suffice_and_other_channels_are_not_heard(
     url = f"unix://gateway:password@{own_server.path}"
 
     async with listening(url) as (bus, heard):
-        await until(lambda: bus.is_up)
+        await until_soon(lambda: bus.is_up)
         own_server.command("PUBLISH", CHANNEL, "heard")
-        await until(lambda: heard.texts == [b"heard"])
+        await until_soon(lambda: heard.texts == [b"heard"])
 
     assert own_server.command(*user_rule(find_folder(), prefix="gw2")).startswith(b"+OK")
     async with listening(url) as (bus, _):
-        await until(lambda: bus.fault == "NoPermissionError")
+        await until_soon(lambda: bus.fault == "NoPermissionError")
         assert not bus.is_up

@@ -1,0 +1,99 @@
+"""What one worker finds out, all others act on within a tenth of a second."""
+
+import asyncio
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+import pytest
+
+from tests.cluster.pools import chat
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
+
+MODELS: Final = 150
+OVER_S: Final = 5.0
+LIMITED: Final = '[[sim {"fault": {"kind": "status", "code": 429}, "times": null}]]'
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """Three workers on one Redis, each in a group of its own."""
+
+    groups: list[GatewayGroup]
+    provider: SimulatedProvider
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    binary = redis_binary()
+    assert binary is not None
+    with ExitStack() as running:
+        redis = running.enter_context(RedisServer(binary))
+        provider = running.enter_context(SimulatedProvider({"any_key": True, "any_model": True}))
+        url = provider.base_url.replace("127.0.0.1", "127.1")  # a local key rests for 5 s only
+        config = {
+            "providers": {"a": {"dialect": "openai", "base_url": url}},
+            "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
+            "models": [{"provider": "a", "model": f"m{n}"} for n in range(MODELS)],
+            "combos": [{"id": "auto", "strategy": "priority", "members": "all"}],
+            "default_combo": "auto",
+        }
+        groups = [
+            running.enter_context(GatewayGroup(config, workers=1, redis_url=redis.url))
+            for _ in range(3)
+        ]
+        until(lambda: all(samples(group)["gw_events_up_count"] == 1 for group in groups))
+        yield Fleet(groups=groups, provider=provider)
+
+
+def samples(group: GatewayGroup) -> dict[str, float]:
+    """The metrics of a group by name and labels."""
+    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as answer:  # noqa: S310
+        lines = re.findall(r"(?m)^(gw_\S+) (\S+)$", answer.read().decode())
+    return {name: float(value) for name, value in lines}
+
+
+def when_all_is_told(group: GatewayGroup) -> dict[str, float]:
+    """The metrics of a group once it has heard of every model."""
+    until(lambda: samples(group).get('gw_events_total{kind="health"}', 0) >= MODELS)
+    return samples(group)
+
+
+async def ask(session: aiohttp.ClientSession, group: GatewayGroup, model: int) -> Any:
+    body = chat(f"{model} {LIMITED}", model=f"a/m{model}")
+    async with session.post(f"{group.base_url}/v1/chat/completions", json=body) as response:
+        return response.status, await response.json()
+
+
+async def rest_all(session: aiohttp.ClientSession, fleet: Fleet) -> None:
+    """Meet a rate limit of each model, one after the other, at one of the workers."""
+
+    async def one(model: int) -> None:
+        await asyncio.sleep(model * OVER_S / MODELS)
+        status, _ = await ask(session, fleet.groups[model % 3], model)
+        assert status == 429
+
+    await asyncio.gather(*(one(model) for model in range(MODELS)))
+
+
+async def test_a_rest_reaches_every_worker_within_a_tenth_of_a_second(fleet: Fleet) -> None:
+    async with aiohttp.ClientSession() as session:
+        await rest_all(session, fleet)
+        for group in fleet.groups:
+            told = when_all_is_told(group)
+            in_time = told['gw_event_seconds_bucket{le="0.1"}'] / told["gw_event_seconds_count"]
+            assert in_time >= 0.99, told
+
+        answers = [await ask(session, fleet.groups[(n + 1) % 3], n) for n in range(MODELS)]
+
+    codes = {(status, body["error"]["skipped"][0]["code"]) for status, body in answers}
+    assert codes == {(429, "cooldown")}
+    (key,) = fleet.provider.stats()["keys"].values()
+    assert key["requests_60s"] == MODELS
