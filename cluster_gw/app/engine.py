@@ -6,9 +6,12 @@ from typing import Final
 
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.sharing import Sharing
+from cluster_gw.background.health_watch import LOOK_S, HealthWatch
+from cluster_gw.background.runner import Runner
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.condition import Conditions, list_models
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.record import Recorder
@@ -23,8 +26,10 @@ from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
+from cluster_gw.store.model_health import ModelHealth
 from cluster_gw.store.scripts import load_scripts
-from cluster_gw.telemetry import catalog
+from cluster_gw.store.unwell import ModelName
+from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.upstream.client import UpstreamClient
@@ -47,6 +52,7 @@ class Engine:
 
     Attributes:
         redis: the worker's client.
+        models: health of models over all their keys.
         coordination: this worker among the others.
         deps: what the endpoints work with.
     """
@@ -91,7 +97,7 @@ class Engine:
             registry=registry,
         )
         self._upstream = UpstreamClient()
-        self._current, self._registry = current, registry
+        self._current, self._registry, self._log = current, registry, log
         holds = Holds(
             self.redis,
             self._scripts,
@@ -101,11 +107,21 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holding = Holding(holds, registry)
+        self.models = ModelHealth(
+            self.redis,
+            self._scripts,
+            self._keys,
+            self._admissions.settlements,
+            monotonic_s=clock.monotonic_s,
+            on_benched=self._note_benched,
+        )
+        conditions = Conditions(self.models, clock)
         self.deps = Deps(
             current=current,
             shell=Shell(
-                admitter=Admitter(self._admissions, holding, registry, clock),
-                accounts=Accounts(self._admissions, holding, registry),
+                admitter=Admitter(self._admissions, holding, conditions, registry, clock),
+                accounts=Accounts(self._admissions, holding, conditions, registry),
+                conditions=conditions,
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
                 recorder=Recorder(registry, log, clock),
@@ -117,7 +133,13 @@ class Engine:
             clock=clock,
             mint_id=lambda: new_id(wall_ms(), noise),
         )
+        self._health_watch = HealthWatch(self.models, lambda: list_models(current.serving.runtime))
         registry.on_read(self._read)
+
+    def start_jobs(self, runner: Runner) -> None:
+        """Begin what has to be done every few seconds."""
+        self.coordination.start_jobs(runner)
+        runner.every(LOOK_S, "health_look", self._health_watch.look)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.
@@ -159,6 +181,13 @@ class Engine:
         await self._upstream.close()
         await self._admissions.close()
         await self.redis.close()
+
+    def _note_benched(self, model: ModelName, code: str, rest_ms: int) -> None:
+        provider, name = model
+        self._registry.add(catalog.MODEL_BENCHES, provider)
+        self._log.event(
+            events.MODEL_BENCHED, provider=provider, model=name, code=code, rest_ms=rest_ms
+        )
 
     def _read(self) -> None:
         put, redis, settlements = self._registry.put, self.redis, self._admissions.settlements

@@ -30,6 +30,8 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 attempts=routing.attempts,
                 breaker=routing.breaker,
                 cooldown=routing.cooldown,
+                penalty=routing.penalty,
+                bench=routing.bench,
                 queue=QueuePolicy(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),

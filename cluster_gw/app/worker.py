@@ -206,7 +206,7 @@ class Worker:
         schema = SchemaWatch(engine.open_schema, self._leave_redis)
         engine.redis.on_change(lambda is_up: schema.note_connection(is_up=is_up))
         runner.every(SCHEMA_LOOK_S, "schema_watch", schema.look)
-        engine.coordination.start_jobs(runner)
+        engine.start_jobs(runner)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin_drain)
         loop.add_signal_handler(signal.SIGHUP, self._reload)

@@ -7,6 +7,7 @@ import msgspec
 
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
@@ -33,9 +34,15 @@ class Admitter:
     """Takes capacity for targets of any request of this worker."""
 
     def __init__(
-        self, admissions: Admissions, holding: Holding, registry: Registry, clock: Clock
+        self,
+        admissions: Admissions,
+        holding: Holding,
+        conditions: Conditions,
+        registry: Registry,
+        clock: Clock,
     ) -> None:
         self._admissions = admissions
+        self._conditions = conditions
         self._holding = holding
         self._registry = registry
         self._clock = clock
@@ -50,6 +57,10 @@ class Admitter:
             ClusterFault: Redis did not answer within the grace or the client's deadline.
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
+        barred = self._conditions.barring(target)
+        if barred is not None:
+            self._registry.add(REFUSALS, target.route.provider, barred.gate.value)
+            return barred
         clock_s = self._clock.monotonic_s
         started_s = asked_at_s = clock_s()
         give_up_s = min(exchange.deadline_s, started_s + REDIS_GRACE_S)
@@ -70,6 +81,11 @@ class Admitter:
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
             return answer
         return Admitted(lease=answer, asked_at_s=asked_at_s)
+
+    def could_serve(self, exchange: Exchange, target: Target) -> bool:
+        """Whether nothing that is known here speaks against a target that was not tried yet."""
+        tokens = exchange.context.demand.total_tokens
+        return not self._admissions.is_refused(target.limits, tokens)
 
     async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
         """Ask for client and target in one write: the hold is sent before the reservation is."""

@@ -29,6 +29,10 @@ class Backlog:
                 return self._targets.pop(place)
         return self._targets.pop(0) if self._targets else None
 
+    def siblings(self, target: Target) -> list[Target]:
+        """The other keys of a target's route that may still be tried."""
+        return [other for other in self._targets if other.route is target.route]
+
     def put_back(self, targets: Iterable[Target]) -> None:
         """Let targets be tried again, in the given order, before all others."""
         self._targets[:0] = targets

@@ -19,9 +19,10 @@ from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
 from cluster_gw.pipeline.backlog import Backlog
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import answer_headers, detail_extensions
-from cluster_gw.pipeline.health import outcome_of
+from cluster_gw.pipeline.health import consequence_of, outcome_of
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
@@ -34,7 +35,7 @@ from cluster_gw.pipeline.trail import (
     skip_refused,
 )
 from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
-from cluster_gw.store.admission import Lease, Refusal
+from cluster_gw.store.admission import Lease, Outcome, Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamClient
 
@@ -49,6 +50,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
 
     admitter: Admitter
     accounts: Accounts
+    conditions: Conditions
     upstream: UpstreamClient
     waiting: WaitingRoom
     recorder: Recorder
@@ -281,8 +283,7 @@ class Failover:
         """Book a failed attempt: settle, record, and strike out what it says about others."""
         verdict = classify(broken.fault)
         if lease is not None:
-            policy = self._exchange.runtime.policy
-            health = outcome_of(target, broken, verdict, policy, self._clock.wall_ms())
+            health = self._book(target, lease, broken, verdict)
             charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, health)
             self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
@@ -298,6 +299,21 @@ class Failover:
             if verdict.code is FailureCode.AUTH or scope.value != "key":
                 self._backlog.skip(target, scope)
         return verdict
+
+    def _book(self, target: Target, lease: Lease, broken: Broken, verdict: Verdict) -> Outcome:
+        """Tell what a failure means for its target; what it means for its model is booked."""
+        exchange, shell = self._exchange, self._shell
+        policy = exchange.runtime.policy
+        consequence = consequence_of(broken, verdict, policy)
+        siblings = self._backlog.siblings(target)
+        shell.conditions.failed(
+            lease,
+            verdict,
+            consequence,
+            policy,
+            sibling_could_serve=any(shell.admitter.could_serve(exchange, one) for one in siblings),
+        )
+        return outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
 
     def _settled(self, target: Target) -> None:
         """The lease of this target is settled; somebody may wait for what it held."""

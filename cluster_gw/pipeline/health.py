@@ -16,18 +16,17 @@ SAYS_NOTHING: Final = Outcome()
 
 
 def outcome_of(
-    target: Target, broken: Broken, verdict: Verdict, policy: RoutingPolicy, now_ms: int
+    target: Target, broken: Broken, consequence: Consequence, policy: RoutingPolicy, now_ms: int
 ) -> Outcome:
-    """Tell what a failed attempt is booked as.
+    """Tell what a failed attempt is booked as for its target.
 
     Args:
         target: what failed.
         broken: how.
-        verdict: of `classify` on its fault.
+        consequence: what `consequence_of` made of it.
         policy: of the operator.
         now_ms: ms since the epoch; only tells which calendar day it is.
     """
-    consequence = _weighed(broken, verdict, policy)
     return Outcome(
         evidence=consequence.evidence,
         breaker=policy.breaker,
@@ -35,7 +34,14 @@ def outcome_of(
     )
 
 
-def _weighed(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> Consequence:
+def consequence_of(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> Consequence:
+    """Tell what a failed attempt means for the health of its target and its model.
+
+    Args:
+        broken: how it failed.
+        verdict: of `classify` on its fault.
+        policy: of the operator.
+    """
     seen = broken.completion or broken.tally
     consequence = weigh(
         broken.fault,

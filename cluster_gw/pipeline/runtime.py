@@ -2,8 +2,10 @@
 
 import msgspec
 
+from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.catalog import Catalog
@@ -30,6 +32,8 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     queue: QueuePolicy = QueuePolicy()
     breaker: BreakerPolicy = BreakerPolicy()
     cooldown: CooldownPolicy = CooldownPolicy()
+    penalty: PenaltyPolicy = PenaltyPolicy()
+    bench: BenchPolicy = BenchPolicy()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

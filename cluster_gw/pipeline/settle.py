@@ -18,6 +18,7 @@ from cluster_gw.core.outcome.charge import (
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.attempt import Attempt, Broken
+from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING
 from cluster_gw.pipeline.holding import Holding
@@ -31,8 +32,15 @@ CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
 class Accounts:
     """Turns the end of an attempt into its one settlement."""
 
-    def __init__(self, admissions: Admissions, holding: Holding, registry: Registry) -> None:
+    def __init__(
+        self,
+        admissions: Admissions,
+        holding: Holding,
+        conditions: Conditions,
+        registry: Registry,
+    ) -> None:
         self._admissions = admissions
+        self._conditions = conditions
         self._holding = holding
         self._registry = registry
 
@@ -95,6 +103,7 @@ class Accounts:
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, "success", ANSWERED)
+        self._conditions.succeeded(lease, exchange.runtime.policy)
 
     def _settle(
         self, lease: Lease, charge: Charge, outcome: str, health: Outcome = SAYS_NOTHING

@@ -21,6 +21,7 @@ from cluster_gw.wire.redact import redact
 HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
     {
         Gate.COOLDOWN: "rests after a failure",
+        Gate.BENCH: "rests on all its keys after failures",
         Gate.BREAKER_OPEN: "failed several times in a row",
         Gate.TRIAL_TAKEN: "is being tried by one request",
     }

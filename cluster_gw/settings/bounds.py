@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
+from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
@@ -54,6 +56,7 @@ def _plain(number: float | None) -> str:
 
 COUNT: Final = Range(0, 10**12)
 MS: Final = Range(1, 86_400_000)
+SECONDS: Final = Range(0, 31_536_000, above=True)
 
 BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
     {
@@ -64,6 +67,14 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "max_consecutive_fails": Range(0, 1000),
         },
         BreakerPolicy: {"threshold": Range(1, 10**9), "cooldown_ms": MS},
+        PenaltyPolicy: {
+            "rate_limit": Range(0, 1000),
+            "failure": Range(0, 1000),
+            "success": Range(-1000, 0),
+            "decay_s": SECONDS,
+            "max": Range(0, 1000, above=True),
+        },
+        BenchPolicy: {"failures": Range(1, 100), "within_s": SECONDS, "for_s": SECONDS},
         CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {
             "idle_ms": MS,

@@ -26,7 +26,6 @@ UNAVAILABLE: Final = (
     "routing.peak_hours",
     "routing.community_prior",
     "routing.penalty",
-    "routing.bench",
     "unify.merges",
     "unify.splits",
     "telemetry.otlp_endpoint",

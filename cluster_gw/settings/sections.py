@@ -9,8 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.settings.secret import Secret
@@ -162,38 +164,6 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     max_depth: PositiveCount = 1000
 
 
-class PenaltySettings(Section, frozen=True, kw_only=True):
-    """Points a model collects; they decay by one each `decay_s`.
-
-    Attributes:
-        rate_limit: points for a 429.
-        failure: points for another failure.
-        success: points for an answer; not above 0.
-        decay_s: time in which one point goes.
-        max: most points a model can have.
-    """
-
-    rate_limit: Annotated[float, Meta(ge=0.0, le=1000.0)] = 3.0
-    failure: Annotated[float, Meta(ge=0.0, le=1000.0)] = 1.0
-    success: Annotated[float, Meta(ge=-1000.0, le=0.0)] = -1.0
-    decay_s: PositiveSeconds = 120.0
-    max: Annotated[float, Meta(gt=0.0, le=1000.0)] = 10.0
-
-
-class BenchSettings(Section, frozen=True, kw_only=True):
-    """When a model rests on all its keys.
-
-    Attributes:
-        failures: failures that bench a model.
-        within_s: time within which they count.
-        for_s: how long it rests.
-    """
-
-    failures: PositiveCount = 3
-    within_s: PositiveSeconds = 900.0
-    for_s: PositiveSeconds = 600.0
-
-
 class RoutingSettings(Section, frozen=True, kw_only=True):
     """Everything that tunes the choice of a target and the loop over targets.
 
@@ -226,8 +196,8 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     peek: PeekPolicy = PeekPolicy()
     breaker: BreakerPolicy = BreakerPolicy()
     cooldown: CooldownPolicy = CooldownPolicy()
-    penalty: PenaltySettings = PenaltySettings()
-    bench: BenchSettings = BenchSettings()
+    penalty: PenaltyPolicy = PenaltyPolicy()
+    bench: BenchPolicy = BenchPolicy()
 
 
 class CacheSettings(Section, frozen=True, kw_only=True):

@@ -147,6 +147,10 @@ class Admissions:
             self.bars.forget_trial(plan.health)
         self.settlements.add(plan, lease.target.day_reset, lease.id, settlement, lease=lease)
 
+    def is_refused(self, target: TargetLimits, demand_tokens: int) -> bool:
+        """Whether a refusal of this target is remembered; Redis is not asked."""
+        return self._barring(self._plans.of(target), demand_tokens) is not None
+
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
         return await self.settlements.drain(deadline_s)

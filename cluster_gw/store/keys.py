@@ -69,6 +69,23 @@ KEY_SHAPES: Final = (
         content="The same for a key over all its models: only a rest, and the trial after it.",
     ),
     KeyShape(
+        pattern="m:{<provider>}:<model>",
+        type="hash",
+        ttl="argument",
+        content="A model over all its keys, while there is something to say: as long as points, "
+        "failures or a bench count, and 10 min. points: its penalty, decaying since points_since "
+        "(ms); points_by: key and failure that raised it last. failures: those that count for a "
+        "bench: lease id, when (ms), key, code each. bench_until (ms), bench_set_at (ms); "
+        "bench_by: key and code of each failure that set it.",
+    ),
+    KeyShape(
+        pattern="hz:{<provider>}",
+        type="zset",
+        ttl="20 min",
+        content="Lease id whose end was booked for its model, score when it may be forgotten "
+        "(ms): after 10 min.",
+    ),
+    KeyShape(
         pattern="lz:{<provider>.<account>}",
         type="zset",
         ttl="80 min",
@@ -153,6 +170,14 @@ class Keys:
         """The health of a key on one model, and of the key over all its models."""
         place = f"{self.prefix}:h:{slot}:{encode_part(key)}"
         return f"{place}:{encode_part(model)}", f"{place}:{WHOLE_KEY}"
+
+    def model(self, provider: str, model: str) -> str:
+        """The penalty and the bench of a model over all its keys."""
+        return f"{self.prefix}:m:{{{encode_part(provider)}}}:{encode_part(model)}"
+
+    def bookings(self, provider: str) -> str:
+        """Sorted set: leases whose end was booked for the models of a provider."""
+        return f"{self.prefix}:hz:{{{encode_part(provider)}}}"
 
     def model_window(self, slot: str, key: str, model: str) -> str:
         """The window of a key on one model."""

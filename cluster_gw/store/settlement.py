@@ -23,6 +23,8 @@ BACKOFF_MIN_S: Final = 0.02
 BACKOFF_MAX_S: Final = 1.0
 BATCH: Final = 256
 
+Heard = Callable[[list[Reply]], None]
+
 
 class Entry:
     """One settlement that is not known to be applied; the outcome of its first try comes here.
@@ -33,12 +35,13 @@ class Entry:
         own: its arguments, packed, but for the day and the time.
         zone: of the day that the script is told, None for a script that takes none.
         tried_at_s: when it was first sent.
+        heard: told the reply by which it was applied, None when nobody wants it.
 
     Attributes:
         day_ms: the clock the server told when it found ours to be off.
     """
 
-    __slots__ = ("_is_done", "_queue", "day_ms", "own", "template", "tried_at_s", "zone")
+    __slots__ = ("_is_done", "_queue", "day_ms", "heard", "own", "template", "tried_at_s", "zone")
 
     def __init__(
         self,
@@ -47,7 +50,9 @@ class Entry:
         own: bytes,
         zone: str | None,
         tried_at_s: float,
+        heard: Heard | None = None,
     ) -> None:
+        self.heard = heard
         self.template = template
         self.own = own
         self.zone = zone
@@ -136,7 +141,15 @@ class SettlementQueue:
         )
         self.add_call(plan.settle, own, zone, lazy=True)
 
-    def add_call(self, template: Template, own: bytes, zone: str | None, *, lazy: bool) -> None:
+    def add_call(
+        self,
+        template: Template,
+        own: bytes,
+        zone: str | None,
+        *,
+        lazy: bool,
+        heard: Heard | None = None,
+    ) -> None:
         """Queue any script call that is idempotent for ten minutes and replies as `settle` does.
 
         Args:
@@ -144,13 +157,14 @@ class SettlementQueue:
             own: its arguments, but for the day and the time.
             zone: of the day.
             lazy: whether it may wait up to 2 ms for company.
+            heard: see `Entry`.
         """
         if self.pending >= self._max_pending:
             self.abandoned += 1
             return
         self.pending += 1
         self._idle.clear()
-        entry = Entry(self, template, own, zone, self._monotonic_s())
+        entry = Entry(self, template, own, zone, self._monotonic_s(), heard)
         self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
     async def drain(self, deadline_s: float) -> int:
@@ -186,6 +200,8 @@ class SettlementQueue:
         else:
             self.applied += 1
             self.late += outcome[1] == b"late"
+            if entry.heard is not None:
+                entry.heard(outcome)
             self._finish()
 
     def _packed(self, entry: Entry) -> bytes:

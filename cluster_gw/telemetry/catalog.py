@@ -136,6 +136,9 @@ EVENTS_UP: Final = _gauge("gw_events_up_count", "Workers that hear such messages
 EVENTS_RECONNECTS: Final = _counter(
     "gw_events_reconnects_total", "Subscriptions made anew; messages may have been missed."
 )
+MODEL_BENCHES: Final = _counter(
+    "gw_model_benches_total", "Models sent to rest on all their keys, by provider.", "provider"
+)
 WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
 
 METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -138,6 +138,15 @@ LEASES_REAPED: Final = _event(
     "workers",
     "count",
 )
+MODEL_BENCHED: Final = _event(
+    "model.benched",
+    Level.WARNING,
+    "A model failed several times, on whichever keys, and rests on all of them.",
+    "provider",
+    "model",
+    "code",
+    "rest_ms",
+)
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
 )

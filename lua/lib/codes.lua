@@ -3,6 +3,7 @@ local OK, SETTLED, RECLAIMED, LATE = 'ok', 'settled', 'reclaimed', 'late'
 local RPM, RPD, TPM, TPD = 'rpm', 'rpd', 'tpm', 'tpd'
 local CONCURRENCY, DAY_STALE, TOO_LARGE = 'concurrency', 'day_stale', 'too_large'
 local COOLDOWN, BREAKER_OPEN, TRIAL_TAKEN = 'cooldown', 'breaker_open', 'trial_taken'
+local BENCH = 'bench'
 local TOO_OLD, ALIVE, HELD, STALE = 'too_old', 'alive', 'held', 'stale'
 
 local call, KEYS, ARGV = redis.call, KEYS, ARGV

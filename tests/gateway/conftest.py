@@ -56,7 +56,9 @@ async def start(redis_url: str, simulator: RunningSimulator) -> AsyncIterator[St
             **sections,
         }
         # A prefix of its own keeps each test's counters apart on the shared server.
-        gateway = Gateway(config, redis_url, prefix=f"t{uuid4().hex[:12]}")
+        # Two workers share them by the prefix of the first.
+        prefix = config.pop("prefix", f"t{uuid4().hex[:12]}")
+        gateway = Gateway(config, redis_url, prefix=prefix)
         await gateway.__aenter__()
         started.append(gateway)
         return gateway

@@ -30,10 +30,15 @@ def far(simulator: RunningSimulator) -> dict[str, Any]:
 
 
 async def ask(
-    http: aiohttp.ClientSession, gateway: Gateway, name: str, fault: Any = None, **fields: Any
+    http: aiohttp.ClientSession,
+    gateway: Gateway,
+    name: str,
+    fault: Any = None,
+    times: int = 1,
+    **fields: Any,
 ) -> tuple[int, dict[str, Any]]:
-    """Send one request that meets `fault` once; its status and body."""
-    more = {"fault": fault, "times": 1} if fault else {}
+    """Send one request that meets `fault` so many times; its status and body."""
+    more = {"fault": fault, "times": times} if fault else {}
     text = steer(id=name, text="fine", **more)
     response, body = await post(http, gateway.base_url, chat(text, **fields), X_Gw_Detail="1")
     await gateway.engine.settle()

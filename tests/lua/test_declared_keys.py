@@ -28,10 +28,11 @@ from tests.lua.calls import (
     outcome_words,
 )
 from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
+from tests.lua.health_calls import MARKS, RECORD, ModelScripts
 
 MINUTE_MS = 60_000
 NO_KEY = {"TIME", "PUBLISH"}
-EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *OTHER_HEALTH, *CLIENT_KEYS}
+EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *OTHER_HEALTH, *CLIENT_KEYS, MARKS, RECORD}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,11 @@ def run_everything_of_a_client(client: ClientScripts) -> None:
     client.settle("ghost", now_ms=NOW_MS + 21 * MINUTE_MS)
 
 
+def run_everything_of_a_model(model: ModelScripts) -> None:
+    model.book("m", points=3.0)
+    model.look("m")
+
+
 def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> None:
     admission, client = Admission(redis, scripts), ClientScripts(redis, scripts)
     touched = set()
@@ -99,6 +105,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
         run_everything(admission)
         run_everything_of_health(admission)
         run_everything_of_a_client(client)
+        run_everything_of_a_model(ModelScripts(redis, scripts))
         redis.echo("end")
         for event in monitor.listen():
             words = event["command"].split()
@@ -118,6 +125,7 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     run_everything(Admission(cluster_node, scripts))
     run_everything_of_health(Admission(cluster_node, scripts))
     run_everything_of_a_client(ClientScripts(cluster_node, scripts))
+    run_everything_of_a_model(ModelScripts(cluster_node, scripts))
 
     assert set(cluster_node.keys()) == EVERY_KEY - {HEALTH[0]}  # nothing was wrong with it
 

@@ -10,7 +10,7 @@ from cluster_gw.core.limits.cooldown import Cause, Climb, CooldownPolicy, Scope,
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.classify import classify
 from cluster_gw.pipeline.attempt import Broken
-from cluster_gw.pipeline.health import outcome_of
+from cluster_gw.pipeline.health import consequence_of, outcome_of
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target, build_targets
 from cluster_gw.providers import provider_for
@@ -31,9 +31,12 @@ def booked(
     fault: Fault, target: Target | None = None, policy: RoutingPolicy | None = None
 ) -> Outcome:
     broken = Broken(fault=fault)
-    return outcome_of(
-        target or make_target(), broken, classify(fault), policy or RoutingPolicy(), NOW_MS
-    )
+    return judged(target or make_target(), broken, policy or RoutingPolicy())
+
+
+def judged(target: Target, broken: Broken, policy: RoutingPolicy) -> Outcome:
+    consequence = consequence_of(broken, classify(broken.fault), policy)
+    return outcome_of(target, broken, consequence, policy, NOW_MS)
 
 
 def status(code: int, **facts: object) -> Fault:
@@ -98,12 +101,10 @@ def test_what_the_client_or_we_ended_says_nothing(kind: FaultKind) -> None:
 def test_answer_that_reasoning_used_up_says_nothing_but_an_empty_one_does() -> None:
     fault = Fault(kind=FaultKind.GATE, reason="gate.empty")
     outcomes = [
-        outcome_of(
+        judged(
             make_target(),
             Broken(fault=fault, completion=Completion(raw=b"{}", finish_reason=reason)),
-            classify(fault),
             RoutingPolicy(),
-            NOW_MS,
         )
         for reason in ("length", "stop")
     ]

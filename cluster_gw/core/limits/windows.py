@@ -34,6 +34,7 @@ class Gate(StrEnum):
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit: waiting never helps
     COOLDOWN = "cooldown"  # it rests (`rest.py`)
     BREAKER_OPEN = "breaker_open"
+    BENCH = "bench"  # the model rests on all its keys (`bench.py`); found before Redis is asked
     TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
 
 

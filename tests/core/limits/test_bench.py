@@ -8,8 +8,11 @@ T0 = 1_795_000_000_000
 POLICY = BenchPolicy()
 
 
-def fail(bench: Bench, lease: str, now_ms: int, *, lease_ms: int = 1) -> tuple[Bench, bool]:
-    return book(bench, lease, POLICY, reserved_at_ms=now_ms - lease_ms, now_ms=now_ms)
+def fail(
+    bench: Bench, lease: str, now_ms: int, *, lease_ms: int = 1, key: str | None = None
+) -> tuple[Bench, bool]:
+    """One failure, of a key of its own unless one is named."""
+    return book(bench, lease, key or lease, POLICY, reserved_at_ms=now_ms - lease_ms, now_ms=now_ms)
 
 
 def benched(now_ms: int = T0) -> Bench:
@@ -27,6 +30,22 @@ def test_third_failure_within_the_time_benches_and_says_so_once() -> None:
 
     assert crossings == [False, False, True]
     assert bench == Bench(until_ms=T0 + 899_999 + 600_000, set_at_ms=T0 + 899_999)
+
+
+def test_failures_of_one_key_alone_bench_nothing() -> None:
+    bench = Bench()
+    for number in range(10):
+        bench, crossed = fail(bench, f"lease-{number}", T0, key="dead")
+        assert not crossed
+
+    assert [failure.lease for failure in bench.failures] == ["lease-7", "lease-8", "lease-9"]
+    assert fail(bench, "other", T0, key="other")[1]
+
+
+def test_single_failure_benches_where_one_is_enough() -> None:
+    policy = BenchPolicy(failures=1)
+
+    assert book(Bench(), "a", "k", policy, reserved_at_ms=T0 - 1, now_ms=T0)[1]
 
 
 def test_failures_that_are_too_old_do_not_count() -> None:
@@ -91,7 +110,9 @@ def test_no_later_bench_is_shorter(gaps_ms: list[int], for_s: float) -> None:
     for number, gap_ms in enumerate(gaps_ms):
         now_ms += gap_ms
         policy = BenchPolicy(for_s=for_s if number % 2 else 60.0)
-        after, crossed = book(bench, str(number), policy, reserved_at_ms=now_ms, now_ms=now_ms)
+        after, crossed = book(
+            bench, str(number), str(number), policy, reserved_at_ms=now_ms, now_ms=now_ms
+        )
 
         assert not is_benched(bench, now_ms) or after.until_ms >= bench.until_ms
         assert not crossed or (is_benched(after, now_ms) and after.failures == ())

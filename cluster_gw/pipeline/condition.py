@@ -1,0 +1,71 @@
+"""Models that are unwell on all keys: asked about before admission, told of after attempts."""
+
+from collections.abc import Iterable
+
+from cluster_gw.core.limits.penalty import points_for
+from cluster_gw.core.outcome.classify import Verdict
+from cluster_gw.core.outcome.consequence import Consequence
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.store.admission import Lease, Refusal
+from cluster_gw.store.model_health import ModelEnd, ModelHealth
+from cluster_gw.store.unwell import ModelName
+
+
+class Conditions:
+    """What holds for a model whichever key is used.
+
+    Args:
+        models: where it is booked, and what this worker knows.
+        clock: the worker's clocks.
+    """
+
+    def __init__(self, models: ModelHealth, clock: Clock) -> None:
+        self._models = models
+        self._unwell = models.unwell
+        self._clock = clock
+
+    def barring(self, target: Target) -> Refusal | None:
+        """Tell why no key of the target's model may be called now; mostly nothing is known."""
+        if not self._unwell:
+            return None
+        model = (target.route.provider, target.route.model)
+        return self._unwell.barring(model, self._clock.monotonic_s())
+
+    def failed(
+        self,
+        lease: Lease,
+        verdict: Verdict,
+        consequence: Consequence,
+        policy: RoutingPolicy,
+        *,
+        sibling_could_serve: bool,
+    ) -> None:
+        """Book a failed attempt for its model, if it says anything about that."""
+        points = 0.0
+        if consequence.misdeed is not None:
+            points = points_for(
+                consequence.misdeed, policy.penalty, sibling_could_serve=sibling_could_serve
+            )
+        if points or consequence.counts_for_bench:
+            end = ModelEnd(
+                failed=verdict.code.value,
+                points=points,
+                counts_for_bench=consequence.counts_for_bench,
+            )
+            self._models.book(lease, end, policy.penalty, policy.bench)
+
+    def succeeded(self, lease: Lease, policy: RoutingPolicy) -> None:
+        """Book an answer, where the model is known to have points or failures."""
+        if not self._unwell:
+            return
+        model = (lease.target.provider, lease.target.model)
+        if self._unwell.is_marked(model, self._clock.monotonic_s()):
+            points = points_for(None, policy.penalty, sibling_could_serve=True)
+            self._models.book(lease, ModelEnd(points=points), policy.penalty, policy.bench)
+
+
+def list_models(runtime: Runtime) -> Iterable[ModelName]:
+    """Every model of a configuration."""
+    return ((route.provider, route.model) for route in runtime.catalog.routes.values())
