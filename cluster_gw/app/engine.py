@@ -26,9 +26,8 @@ from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
-from cluster_gw.store.model_health import ModelHealth
+from cluster_gw.store.model_health import ModelHealth, ModelName
 from cluster_gw.store.scripts import load_scripts
-from cluster_gw.store.unwell import ModelName
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -88,10 +87,19 @@ class Engine:
             log=log,
             registry=registry,
         )
+        self.models = ModelHealth(
+            self.redis,
+            self._scripts,
+            self._keys,
+            self._admissions.settlements,
+            monotonic_s=clock.monotonic_s,
+            on_benched=self._note_benched,
+        )
         self._sharing = Sharing(
             self.redis,
             self._keys,
             bars=self._admissions.bars,
+            models=self.models,
             coordination=self.coordination,
             clock=clock,
             registry=registry,
@@ -107,15 +115,7 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holding = Holding(holds, registry)
-        self.models = ModelHealth(
-            self.redis,
-            self._scripts,
-            self._keys,
-            self._admissions.settlements,
-            monotonic_s=clock.monotonic_s,
-            on_benched=self._note_benched,
-        )
-        conditions = Conditions(self.models, clock)
+        conditions = Conditions(self.models)
         self.deps = Deps(
             current=current,
             shell=Shell(

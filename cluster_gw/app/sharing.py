@@ -4,8 +4,9 @@ from cluster_gw.app.coordination import Coordination
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.store.bars import Bars
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.events import Event, HealthEvent, SnapshotEvent, read_event
+from cluster_gw.store.events import Event, HealthEvent, ModelEvent, SnapshotEvent, read_event
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.model_health import ModelHealth
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S
@@ -20,6 +21,7 @@ class Sharing:
         redis: the worker's client.
         keys: builds key names.
         bars: what is known to be barred.
+        models: what is known of models over all their keys.
         coordination: knows the server's clock.
         clock: of this worker.
         registry: where numbers go.
@@ -31,11 +33,12 @@ class Sharing:
         keys: Keys,
         *,
         bars: Bars,
+        models: ModelHealth,
         coordination: Coordination,
         clock: Clock,
         registry: Registry,
     ) -> None:
-        self._bars, self._coordination = bars, coordination
+        self._bars, self._models, self._coordination = bars, models, coordination
         self._clock, self._registry = clock, registry
         self._bus = redis.listen(keys.events(), on_message=self._hear, on_gap=self._catch_up)
         registry.on_read(self._read)
@@ -54,6 +57,9 @@ class Sharing:
             case HealthEvent():
                 self._bars.hear(event, self._clock.monotonic_s())
                 self._count("health", event)
+            case ModelEvent():
+                self._models.hear(event)
+                self._count("model", event)
             case SnapshotEvent():
                 self._count("snapshot", event)
             case None:

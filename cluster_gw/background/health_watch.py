@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from cluster_gw.errors import StoreLostError
-from cluster_gw.store.model_health import ModelHealth
-from cluster_gw.store.unwell import ModelName
+from cluster_gw.store.model_health import ModelHealth, ModelName
 
 LOOK_S: Final = 5.0
 

@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.consequence import Consequence
-from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Refusal
-from cluster_gw.store.model_health import ModelEnd, ModelHealth
-from cluster_gw.store.unwell import ModelName
+from cluster_gw.store.model_health import ModelEnd, ModelHealth, ModelName
 
 
 class Conditions:
@@ -18,20 +16,16 @@ class Conditions:
 
     Args:
         models: where it is booked, and what this worker knows.
-        clock: the worker's clocks.
     """
 
-    def __init__(self, models: ModelHealth, clock: Clock) -> None:
+    def __init__(self, models: ModelHealth) -> None:
         self._models = models
-        self._unwell = models.unwell
-        self._clock = clock
 
     def barring(self, target: Target) -> Refusal | None:
         """Tell why no key of the target's model may be called now; mostly nothing is known."""
-        if not self._unwell:
+        if not self._models.unwell:
             return None
-        model = (target.route.provider, target.route.model)
-        return self._unwell.barring(model, self._clock.monotonic_s())
+        return self._models.barring((target.route.provider, target.route.model))
 
     def failed(
         self,
@@ -58,10 +52,9 @@ class Conditions:
 
     def succeeded(self, lease: Lease, policy: RoutingPolicy) -> None:
         """Book an answer, where the model is known to have points or failures."""
-        if not self._unwell:
+        if not self._models.unwell:
             return
-        model = (lease.target.provider, lease.target.model)
-        if self._unwell.is_marked(model, self._clock.monotonic_s()):
+        if self._models.is_marked((lease.target.provider, lease.target.model)):
             points = points_for(None, policy.penalty, sibling_could_serve=True)
             self._models.book(lease, ModelEnd(points=points), policy.penalty, policy.bench)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.core.limits.windows import Gate
 
 WELL: Final = b"well"
@@ -41,7 +42,24 @@ class SnapshotEvent(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-Event = HealthEvent | SnapshotEvent
+class ModelEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model over all its keys has changed.
+
+    Attributes:
+        record: the key of its record.
+        standing: what is known now.
+    """
+
+    record: str
+    standing: ModelStanding
+
+    @property
+    def at_ms(self) -> int:
+        """The server's clock then, ms since the epoch."""
+        return self.standing.seen_ms
+
+
+Event = HealthEvent | SnapshotEvent | ModelEvent
 
 
 def read_event(text: bytes) -> Event | None:
@@ -55,6 +73,15 @@ def read_event(text: bytes) -> Event | None:
                     wait_ms=int(wait_ms),
                     at_ms=int(at_ms),
                 )
+            case [b"model", record, points, since_ms, failures, until_ms, at_ms]:
+                standing = ModelStanding(
+                    seen_ms=int(at_ms),
+                    points=float(points),
+                    since_ms=int(since_ms),
+                    failures=int(failures),
+                    benched_until_ms=int(until_ms),
+                )
+                return ModelEvent(record=record.decode(), standing=standing)
             case [b"snapshot", version, at_ms]:
                 return SnapshotEvent(version=int(version), at_ms=int(at_ms))
             case _:

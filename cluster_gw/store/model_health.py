@@ -15,15 +15,17 @@ import msgspec
 
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
+from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.events import ModelEvent
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import Lease
+from cluster_gw.store.lease import Lease, Refusal
 from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
-from cluster_gw.store.unwell import ModelName, ModelStanding, Unwell
+from cluster_gw.store.unwell import Unwell
 from cluster_gw.units import MS_PER_S
 
 BOOK_ARGS: Final = 12
@@ -32,6 +34,9 @@ FAILURE: Final = "failure"
 NO_CODE: Final = "-"
 LOOKED_AT_ONCE: Final = 100  # models in one call, 0.1 ms
 FOUND_VALUES: Final = 5  # for each model of a look that is not well
+
+ModelName = tuple[str, str]
+"""Provider and upstream model."""
 
 OnBenched = Callable[[ModelName, str, int], None]
 
@@ -51,10 +56,10 @@ class ModelEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call told: of which models, those that are not well, and when that was so."""
+    """What one call told: of which records, those that are not well, and when that was so."""
 
-    models: Sequence[ModelName]
-    found: dict[ModelName, ModelStanding]
+    records: Sequence[str]
+    found: dict[str, ModelStanding]
     seen_ms: int
 
 
@@ -124,13 +129,29 @@ class ModelHealth:
         template = template_of(self._book, keys, BOOK_ARGS)
         self._settlements.add_call(template, own, None, lazy=True, heard=heard)
 
-    async def look(self, models: Iterable[ModelName]) -> dict[ModelName, ModelStanding]:
-        """Tell of those among `models` that are not well; takes nothing over.
+    def barring(self, model: ModelName) -> Refusal | None:
+        """Give the bench of a model as a refusal, with the time left; None without one."""
+        if not self.unwell:
+            return None
+        return self.unwell.barring(self._keys.model(*model), self._monotonic_s())
+
+    def is_marked(self, model: ModelName) -> bool:
+        """Whether a success of this model is worth booking."""
+        if not self.unwell:
+            return False
+        return self.unwell.is_marked(self._keys.model(*model), self._monotonic_s())
+
+    def hear(self, event: ModelEvent) -> None:
+        """Take over what another worker's booking made of a model."""
+        self.unwell.note(event.record, event.standing, self._monotonic_s())
+
+    async def look(self, models: Iterable[ModelName]) -> dict[str, ModelStanding]:
+        """Tell of those among `models` that are not well, by their records; takes nothing over.
 
         Raises:
             StoreLostError: Redis is away.
         """
-        found: dict[ModelName, ModelStanding] = {}
+        found: dict[str, ModelStanding] = {}
         for look in await self._looks(models):
             found.update(look.found)
         return found
@@ -142,7 +163,7 @@ class ModelHealth:
             StoreLostError: Redis is away; what was known is believed on.
         """
         for look in await self._looks(models):
-            self.unwell.note_all(look.models, look.found, look.seen_ms, self._monotonic_s())
+            self.unwell.note_all(look.records, look.found, look.seen_ms, self._monotonic_s())
 
     async def _looks(self, models: Iterable[ModelName]) -> list[Look]:
         asked: list[Sequence[ModelName]] = []
@@ -158,13 +179,13 @@ class ModelHealth:
         keys = [self._keys.model(*model) for model in models]
         _, _, now_ms, *values = await self._client.run(self._look, keys, [self._server_now_ms()])
         rows = zip(*[iter(values)] * FOUND_VALUES, strict=True)
-        found = {models[place - 1]: _standing(now_ms, *told) for place, *told in rows}
-        return Look(models=models, found=found, seen_ms=now_ms)
+        found = {keys[place - 1]: _standing(now_ms, *told) for place, *told in rows}
+        return Look(records=keys, found=found, seen_ms=now_ms)
 
     def _note(self, model: ModelName, code: str, reply: list[Reply]) -> None:
         _, _, benched, now_ms, *told = reply
         standing = _standing(now_ms, *told)
-        self.unwell.note(model, standing, self._monotonic_s())
+        self.unwell.note(self._keys.model(*model), standing, self._monotonic_s())
         if benched and self._on_benched is not None:
             self._on_benched(model, code, standing.bench_left_ms)
 

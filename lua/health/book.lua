@@ -56,6 +56,7 @@ if (event ~= 'success' and event ~= 'failure') or decay == 0 or bench_failures >
 end
 local now = clock_ms(whole(12, 0))
 --@include lib/model_record.lua
+--@include lib/tell.lua
 
 local record = model_read(KEYS[2])
 local is_new = call('ZADD', KEYS[1], 'NX', string.format('%d', now + MARK_MS), lease_id) == 1
@@ -74,4 +75,7 @@ if is_new then
   model_write(KEYS[2], record)
 end
 local text, since, until_at = model_number(record.points), record.points_since, record.bench_until
+if is_new then
+  tell(string.format('model %s %s %d %d %d %d', KEYS[2], text, since, #record.failures, until_at, now))
+end
 return { is_new and 1 or 2, OK, crossed, now, text, since, #record.failures, until_at }

@@ -4,9 +4,9 @@ from typing import Any
 
 import aiohttp
 
+from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.pipeline.condition import list_models
 from cluster_gw.simulator.server import RunningSimulator
-from cluster_gw.store.unwell import ModelStanding
 from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
@@ -18,7 +18,7 @@ SICK = status(503)
 
 async def standing(gateway: Gateway) -> ModelStanding | None:
     found = await gateway.engine.models.look([("a", "one")])
-    return found.get(("a", "one"))
+    return next(iter(found.values()), None)
 
 
 async def fail_on_every_key(http: aiohttp.ClientSession, gateway: Gateway, name: str) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.store.events import HealthEvent, SnapshotEvent, read_event
+from cluster_gw.store.events import HealthEvent, ModelEvent, SnapshotEvent, read_event
 
 
 def test_a_bar_is_told_with_its_gate_and_how_long_it_lasts() -> None:
@@ -25,12 +26,27 @@ def test_a_new_snapshot_is_told_with_its_version() -> None:
     )
 
 
+def test_a_change_of_a_model_is_told_with_all_that_is_known() -> None:
+    event = read_event(b"model gw1:m:{p}:m 2.5 1795000000000 2 1795000600000 1795000000001")
+
+    assert event == ModelEvent(
+        record="gw1:m:{p}:m",
+        standing=ModelStanding(
+            seen_ms=1_795_000_000_001,
+            points=2.5,
+            since_ms=1_795_000_000_000,
+            failures=2,
+            benched_until_ms=1_795_000_600_000,
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
         *(b"", b"health", b"health a cooldown 1", b"health a cooldown 1 2 3", b"snapshot x 1"),
         *(b"health a frozen 1 2", b"health a cooldown 1.5 2", b"health \xff cooldown 1 2"),
-        *(b"weather sunny", b"health  cooldown 1 2 3 4"),
+        *(b"weather sunny", b"model a x 1 2 3 4", b"health  cooldown 1 2 3 4"),
     ],
 )
 def test_what_this_version_does_not_know_is_no_event(text: bytes) -> None:

@@ -1,0 +1,39 @@
+"""What is known of a model over all its keys, in one value: penalty, failures and bench."""
+
+import msgspec
+
+from cluster_gw.core.limits.bench import REST_MAX_MS
+from cluster_gw.core.limits.penalty import Penalty, PenaltyPolicy, points_at
+
+
+class ModelStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What Redis knows of a model over all its keys; the default is one that is well.
+
+    Attributes:
+        seen_ms: when it was so, by the server's clock.
+        points: of its penalty as of `since_ms`; `points_at` tells those of later times.
+        since_ms: from when on they decay.
+        failures: those that count for a bench.
+        benched_until_ms: end of its bench, 0 for none.
+    """
+
+    seen_ms: int
+    points: float = 0.0
+    since_ms: int = 0
+    failures: int = 0
+    benched_until_ms: int = 0
+
+    @property
+    def bench_left_ms(self) -> int:
+        """How long the bench lasted when this was seen, 0 for none."""
+        left_ms = self.benched_until_ms - self.seen_ms
+        return left_ms if 0 < left_ms <= REST_MAX_MS else 0
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a success would change anything."""
+        return self.points > 0 or self.failures > 0
+
+    def points_at(self, now_ms: int, policy: PenaltyPolicy) -> float:
+        """The points of the penalty at `now_ms`, ms since the epoch; 0 to the maximum."""
+        return points_at(Penalty(points=self.points, since_ms=self.since_ms), policy, now_ms)
