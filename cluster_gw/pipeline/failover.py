@@ -22,7 +22,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import answer_headers, detail_extensions
-from cluster_gw.pipeline.health import consequence_of, outcome_of
+from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
@@ -35,7 +35,7 @@ from cluster_gw.pipeline.trail import (
     skip_refused,
 )
 from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
-from cluster_gw.store.admission import Lease, Outcome, Refusal
+from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamClient
 
@@ -282,9 +282,11 @@ class Failover:
     ) -> Verdict:
         """Book a failed attempt: settle, record, and strike out what it says about others."""
         verdict = classify(broken.fault)
+        is_blamed = verdict.blames_breaker
         if lease is not None:
-            health = self._book(target, lease, broken, verdict)
-            charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, health)
+            booking = self._book(target, lease, broken, verdict)
+            is_blamed = is_blamed and not booking.outcome.is_exempt
+            charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, booking)
             self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
         now_s = self._clock.monotonic_s()
@@ -293,27 +295,34 @@ class Failover:
         self._shell.recorder.attempt_failed(self._exchange, target, record)
         if not committed:
             self._index += 1
-            self._planner.record(blames_upstream=verdict.blames_breaker)
+            self._planner.record(blames_upstream=is_blamed)
             scope = verdict.skip
             # A wrong key is wrong for every model; any other key fault concerns this target only.
             if verdict.code is FailureCode.AUTH or scope.value != "key":
                 self._backlog.skip(target, scope)
         return verdict
 
-    def _book(self, target: Target, lease: Lease, broken: Broken, verdict: Verdict) -> Outcome:
-        """Tell what a failure means for its target; what it means for its model is booked."""
+    def _book(self, target: Target, lease: Lease, broken: Broken, verdict: Verdict) -> Booking:
+        """Tell what a failure means for its target, and book what it means for its model.
+
+        A failure that is forgiven unless it is the third in a row waits for what settlement says.
+        """
         exchange, shell = self._exchange, self._shell
         policy = exchange.runtime.policy
         consequence = consequence_of(broken, verdict, policy)
+        outcome = outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
         siblings = self._backlog.siblings(target)
-        shell.conditions.failed(
-            lease,
-            verdict,
-            consequence,
-            policy,
-            sibling_could_serve=any(shell.admitter.could_serve(exchange, one) for one in siblings),
-        )
-        return outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
+        could_serve = any(shell.admitter.could_serve(exchange, one) for one in siblings)
+
+        def book() -> None:
+            shell.conditions.failed(
+                lease, verdict, consequence, policy, sibling_could_serve=could_serve
+            )
+
+        if consequence.is_exempt:
+            return Booking(outcome=outcome, on_booked=book)
+        book()
+        return Booking(outcome=outcome)
 
     def _settled(self, target: Target) -> None:
         """The lease of this target is settled; somebody may wait for what it held."""

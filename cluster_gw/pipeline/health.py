@@ -1,11 +1,14 @@
 """What the end of an attempt says about the health of its target, for all later requests."""
 
+from collections.abc import Callable
 from typing import Final
+
+import msgspec
 
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.cooldown import Cooldown, Terms, decide, is_local_url
 from cluster_gw.core.outcome.classify import Verdict
-from cluster_gw.core.outcome.consequence import NEUTRAL, Consequence, weigh
+from cluster_gw.core.outcome.consequence import Consequence, weigh
 from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
@@ -13,6 +16,18 @@ from cluster_gw.store.admission import Outcome
 
 ANSWERED: Final = Outcome(evidence=Evidence.SUCCESS)
 SAYS_NOTHING: Final = Outcome()
+
+
+class Booking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What settlement is told of a failed attempt's health.
+
+    Attributes:
+        outcome: for its target.
+        on_booked: what is to be done once a failure that might have been forgiven was booked.
+    """
+
+    outcome: Outcome
+    on_booked: Callable[[], None] | None = None
 
 
 def outcome_of(
@@ -31,6 +46,7 @@ def outcome_of(
         evidence=consequence.evidence,
         breaker=policy.breaker,
         cooldown=_cooldown(target, broken, consequence, policy, now_ms),
+        is_exempt=consequence.is_exempt,
     )
 
 
@@ -43,14 +59,12 @@ def consequence_of(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> C
         policy: of the operator.
     """
     seen = broken.completion or broken.tally
-    consequence = weigh(
+    return weigh(
         broken.fault,
         verdict,
         finish_reason=seen.finish_reason if seen else None,
         count_rate_limit=policy.breaker.count_rate_limit,
     )
-    # An answer that hidden reasoning used up says nothing about the target.
-    return NEUTRAL if consequence.is_exempt else consequence
 
 
 def _cooldown(

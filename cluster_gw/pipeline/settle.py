@@ -5,6 +5,7 @@ them until they are applied, which the lease id makes safe.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import FailureClass, Fault, FaultKind
@@ -20,7 +21,7 @@ from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.attempt import Attempt, Broken
 from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING
+from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, Booking
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
@@ -68,7 +69,12 @@ class Accounts:
         self._succeed(exchange, lease, charge)
 
     def failed(
-        self, exchange: Exchange, lease: Lease, broken: Broken, verdict: Verdict, health: Outcome
+        self,
+        exchange: Exchange,
+        lease: Lease,
+        broken: Broken,
+        verdict: Verdict,
+        booking: Booking,
     ) -> Charge:
         """Charge an attempt that gave no answer, or a stream that broke after commit."""
         demand = exchange.context.demand
@@ -83,7 +89,7 @@ class Accounts:
                 demand,
             )
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, verdict.failure_class.value, health)
+        self._settle(lease, charge, verdict.failure_class.value, booking.outcome, booking.on_booked)
         return charge
 
     def abandoned(self, exchange: Exchange, lease: Lease, attempt: Attempt | None) -> None:
@@ -106,7 +112,12 @@ class Accounts:
         self._conditions.succeeded(lease, exchange.runtime.policy)
 
     def _settle(
-        self, lease: Lease, charge: Charge, outcome: str, health: Outcome = SAYS_NOTHING
+        self,
+        lease: Lease,
+        charge: Charge,
+        outcome: str,
+        health: Outcome = SAYS_NOTHING,
+        on_booked: Callable[[], None] | None = None,
     ) -> None:
         provider = lease.target.provider
         if charge.source is not TokenSource.NONE:
@@ -121,4 +132,5 @@ class Accounts:
                 outcome=outcome,
                 health=health,
             ),
+            on_booked,
         )

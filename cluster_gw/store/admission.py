@@ -29,6 +29,7 @@ __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLim
 LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
 DAY_STALE_RETRY_MS: Final = 1000
 UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
+FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
 FIRST_SEEN: Final = 1
 SEEN_BEFORE: Final = 2
 
@@ -137,15 +138,32 @@ class Admissions:
             reserved_at_ms=reserved_at_ms,
         )
 
-    def settle(self, lease: Lease, settlement: Settlement) -> None:
-        """Replace a lease's estimate by what happened; queued, repeated until applied once."""
+    def settle(
+        self, lease: Lease, settlement: Settlement, on_booked: Callable[[], None] | None = None
+    ) -> None:
+        """Replace a lease's estimate by what happened; queued, repeated until applied once.
+
+        Args:
+            lease: what ends.
+            settlement: how.
+            on_booked: called when an end that might have been forgiven was booked, as the third in
+                a row.
+        """
         plan = self._plans.of(lease.target)
         if self.refusals:
             for subject in plan.windows:
                 self.refusals.forget_slot(subject)
         if self.bars:
             self.bars.forget_trial(plan.health)
-        self.settlements.add(plan, lease.target.day_reset, lease.id, settlement, lease=lease)
+        heard = None
+        if on_booked is not None:
+
+            def heard(reply: list[Reply]) -> None:
+                if len(reply) > FORGIVEN_REPLY:
+                    on_booked()
+
+        zone = lease.target.day_reset
+        self.settlements.add(plan, zone, lease.id, settlement, lease=lease, heard=heard)
 
     def is_refused(self, target: TargetLimits, demand_tokens: int) -> bool:
         """Whether a refusal of this target is remembered; Redis is not asked."""

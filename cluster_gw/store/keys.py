@@ -57,8 +57,9 @@ KEY_SHAPES: Final = (
         ttl="54 h",
         content="Health of a key on one model, while there is something to say. rest_until (ms), "
         "rest_source, rest_reason; rest_set_at: when the incident began; hits: when the ladder was "
-        "climbed; limited_at: the last rate limit where no day's limit is known. breaker: closed, "
-        "open or half_open; fails in a row; opened_at, until (ms); gen: number of the last "
+        "climbed; limited_at: the last rate limit where no day's limit is known. streak, "
+        "streak_at: ends in a row that were forgiven, and when the last was. breaker: closed, open "
+        "or half_open; fails in a row; opened_at, until (ms); gen: number of the last "
         "transition; trial: the lease that tries it, until trial_until (ms). 80 min when only "
         "results of old leases are to be fenced off.",
     ),

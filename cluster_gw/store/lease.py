@@ -68,13 +68,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         evidence: for the breaker.
         breaker: the policy it is judged by.
         cooldown: a rest of the target or its key; None for none.
+        is_exempt: none of it holds unless it is the third such end in a row
+            (`core.limits.streak`).
     """
 
     evidence: Evidence = Evidence.NEUTRAL
     breaker: BreakerPolicy = BreakerPolicy()
     cooldown: Cooldown | None = None
+    is_exempt: bool = False
 
 
+EXEMPT: Final = "exempt"  # a failure, if it is not forgiven
 RESTS: Final = "rests"  # neutral, but for a rest
 NO_OUTCOME: Final = Outcome()
 
@@ -112,7 +116,9 @@ def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) ->
     rest, breaker, evidence = health.cooldown, health.breaker, str(health.evidence)
     if rest is None and health.evidence is not Evidence.FAILURE:
         return f"{evidence} {generation} {reserved_at_ms}"
-    if health.evidence is Evidence.NEUTRAL:
+    if health.is_exempt:
+        evidence = EXEMPT
+    elif health.evidence is Evidence.NEUTRAL:
         evidence = RESTS
     known = f"{generation} {reserved_at_ms} {breaker.threshold} {breaker.cooldown_ms}"
     text = f"{evidence} {known}"

@@ -122,6 +122,7 @@ class SettlementQueue:
         settlement: Settlement,
         *,
         lease: Lease | None,
+        heard: Heard | None = None,
     ) -> None:
         """Queue the settlement of a target; it leaves with the next admission, or within 2 ms.
 
@@ -131,6 +132,7 @@ class SettlementQueue:
             lease_id: what is settled.
             settlement: what happened.
             lease: None when the reply to its admission never came.
+            heard: see `Entry`.
         """
         own = bulk(
             lease_id,
@@ -139,7 +141,7 @@ class SettlementQueue:
             slot_name(lease.second if lease else 0),
             outcome_text(lease, settlement.health, plan.days),
         )
-        self.add_call(plan.settle, own, zone, lazy=True)
+        self.add_call(plan.settle, own, zone, lazy=True, heard=heard)
 
     def add_call(
         self,

@@ -16,6 +16,7 @@
 -- @args 7 day_end ms first instant after that day, 0 for a rolling one
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
+-- and {.., 1} when an end that might have been forgiven was the third in a row
 -- @returns {1, 'late'} the lease was unknown, charged in full to the present
 -- @returns {2, 'settled'} done before
 -- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
@@ -26,7 +27,7 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 
-local FAILURE, RESTS = 102, 114 -- f, r
+local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
 
 local windows, last = #KEYS - 3, #ARGV
 if windows < 1 or last ~= 8 then
@@ -44,8 +45,8 @@ if now == 0 then
   now = time[1] * 1000 + (us - us % 1000) / 1000
 end
 -- The other ends of a lease change nothing where nothing of health is recorded.
-local outcome, kind = nil, string.byte(ARGV[5])
-if kind == FAILURE or kind == RESTS or call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+local outcome, is_booked, kind = nil, false, string.byte(ARGV[5])
+if kind == FAILURE or kind == RESTS or kind == EXEMPT or call('EXISTS', KEYS[2], KEYS[3]) > 0 then
 --@include lib/health_outcome.lua
 end
 local lz, field, code = KEYS[1], '@' .. lease_id, LATE
@@ -132,5 +133,8 @@ end
 if is_old then
   call('ZADD', lz, format('%d', now + MARK_MS), lease_id)
   call('PEXPIRE', lz, KEEP_MS)
+end
+if is_booked then
+  return { 1, code, 1 }
 end
 return { 1, code }

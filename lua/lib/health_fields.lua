@@ -3,6 +3,7 @@
 --   rest_set_at   when the incident behind the rest began; outlives the rest
 --   hits          when its ladder was climbed, oldest first, at most three
 --   limited_at    the last rate limit of a target without a limit of the day
+--   streak, streak_at   ends in a row that were forgiven, and when the last one was
 --   breaker, fails, opened_at, until, gen   its state; open: until when nothing passes
 --   trial, trial_until   the lease that tries it, and when that ends by itself
 -- `core/limits/rest.py` and `core/limits/breaker.py` are the rules, in the same words.

@@ -1,6 +1,7 @@
 -- A record of health as numbers and texts, and back; inside lib/health_settle.lua.
 --@include lib/health_fields.lua
-local NUMBERS = { 'rest_until', 'rest_set_at', 'limited_at', 'fails', 'opened_at', 'until', 'gen', 'trial_until' }
+local NUMBERS = { 'rest_until', 'rest_set_at', 'limited_at', 'fails', 'opened_at', 'until', 'gen', 'trial_until',
+  'streak', 'streak_at' }
 local TEXTS = { 'rest_source', 'rest_reason', 'hits', 'breaker', 'trial' }
 
 local function health_read(key)

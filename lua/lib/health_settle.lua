@@ -3,11 +3,16 @@
 --@include lib/health_rest.lua
 --@include lib/health_breaker.lua
 --@include lib/health_tell.lua
+--@include lib/health_streak.lua
 
 -- A key over all its models only rests: a sick model says nothing about the others.
 for n = 2, 3 do
   local record = health_read(KEYS[n])
-  local before, evidence = health_pairs(record), outcome.evidence
+  local before = health_pairs(record)
+  if n == 2 then
+    streak_step(record)
+  end
+  local evidence = outcome.evidence
   local code_before, ends_before = bar_of(record)
   local breaker_before = record.breaker
   if outcome.subject == (n == 2 and 'target' or 'key') then

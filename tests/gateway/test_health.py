@@ -249,3 +249,53 @@ async def test_broken_stream_counts_as_a_failure(start: Start, http: aiohttp.Cli
 
     assert response.status == 200
     assert await record(gateway) == {"fails": "1"}
+
+
+async def test_answers_that_reasoning_used_up_count_from_the_third_in_a_row(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    strict = {"reject_empty": True, "apply_to": "both"}
+    combo = {
+        "id": "auto",
+        "family": "classic",
+        "strategy": "priority",
+        "members": "all",
+        "response": strict,
+    }
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, combos=[combo])
+    used_up = {"text": "", "reasoning": "hm", "finish_reason": "length"}
+    seen: list[tuple[str | None, str | None]] = []
+
+    for number in range(4):
+        text = steer(id=f"n{number}", **used_up)
+        response, _ = await post(http, gateway.base_url, chat(text))
+        await gateway.engine.settle()
+        known = await record(gateway)
+        seen.append((known.get("streak"), known.get("fails")))
+        assert response.status == 502
+
+    assert seen == [("1", None), ("2", None), ("3", "1"), ("3", "2")]
+    prefix = gateway.settings.redis.prefix
+    failures = await gateway.engine.redis.call("HGET", f"{prefix}:m:{{a}}:one", "failures")
+    assert len(failures.split()) == 2 * 4
+
+
+async def test_answer_ends_a_row_of_forgiven_ones(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    combo = {
+        "id": "auto",
+        "family": "classic",
+        "strategy": "priority",
+        "members": "all",
+        "response": {"reject_empty": True, "apply_to": "both"},
+    }
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, combos=[combo])
+    used_up = {"text": "", "reasoning": "hm", "finish_reason": "length"}
+
+    for number in range(6):
+        directive = {} if number % 2 else used_up
+        await post(http, gateway.base_url, chat(steer(id=f"n{number}", **directive)))
+        await gateway.engine.settle()
+
+    assert await record(gateway) == {}

@@ -18,6 +18,7 @@ from cluster_gw.core.limits.breaker import (
 )
 from cluster_gw.core.limits.cooldown import Scope
 from cluster_gw.core.limits.rest import Rest, apply, is_resting, owes_trial, succeed
+from cluster_gw.core.limits.streak import NO_STREAK, Streak, extend
 from cluster_gw.store.lease import Outcome
 
 TRIAL_RETRY_MS: Final = 1000
@@ -28,9 +29,10 @@ POLICY: Final = BreakerPolicy(threshold=2, cooldown_ms=30_000)
 class Record:
     rest: Rest = field(default_factory=Rest)
     breaker: Breaker = field(default_factory=Breaker)
+    streak: Streak = NO_STREAK
 
     def is_empty(self) -> bool:
-        return self.rest == Rest() and self.breaker == Breaker()
+        return (self.rest, self.breaker, self.streak) == (Rest(), Breaker(), NO_STREAK)
 
     def closed_gates(self, token: str, position: int, now_ms: int) -> list[tuple[str, int, int]]:
         gates = []
@@ -68,6 +70,8 @@ class Record:
             "opened_at": breaker.opened_at_ms,
             "gen": breaker.gen,
             "trial_until": breaker.trial_until_ms,
+            "streak": self.streak.count,
+            "streak_at": self.streak.at_ms,
         }
         texts = {
             "rest_source": rest.source,
@@ -119,8 +123,10 @@ class HealthModel:
         *,
         now_ms: int,
         day_spent: bool,
-    ) -> None:
+    ) -> bool:
+        """Book the end of a lease; whether one that might have been forgiven was booked."""
         generation, reserved_at_ms = told
+        outcome, is_booked = self.weigh_streak(self.of(names[0]), outcome, now_ms)
         for name, scope in zip(names, (Scope.TARGET, Scope.KEY), strict=True):
             record, evidence = self.of(name), outcome.evidence
             rest = outcome.cooldown
@@ -137,6 +143,16 @@ class HealthModel:
             if scope is Scope.KEY and evidence is Evidence.FAILURE:
                 evidence = Evidence.NEUTRAL
             record.report(token, generation, evidence, now_ms)
+        return is_booked
+
+    @staticmethod
+    def weigh_streak(record: Record, outcome: Outcome, now_ms: int) -> tuple[Outcome, bool]:
+        if outcome.is_exempt:
+            record.streak, is_booked = extend(record.streak, now_ms)
+            return (outcome, True) if is_booked else (Outcome(), False)
+        if outcome.evidence is not Evidence.NEUTRAL or outcome.cooldown is not None:
+            record.streak = NO_STREAK
+        return outcome, False
 
     def release(self, names: tuple[str, str], token: str, now_ms: int) -> None:
         """The worker of a lease is dead: another may try."""

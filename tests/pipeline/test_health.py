@@ -98,7 +98,7 @@ def test_what_the_client_or_we_ended_says_nothing(kind: FaultKind) -> None:
     assert booked(Fault(kind=kind)) == Outcome()
 
 
-def test_answer_that_reasoning_used_up_says_nothing_but_an_empty_one_does() -> None:
+def test_answer_that_reasoning_used_up_is_exempt_and_an_empty_one_is_not() -> None:
     fault = Fault(kind=FaultKind.GATE, reason="gate.empty")
     outcomes = [
         judged(
@@ -109,4 +109,5 @@ def test_answer_that_reasoning_used_up_says_nothing_but_an_empty_one_does() -> N
         for reason in ("length", "stop")
     ]
 
-    assert [outcome.evidence for outcome in outcomes] == [Evidence.NEUTRAL, Evidence.FAILURE]
+    assert [outcome.is_exempt for outcome in outcomes] == [True, False]
+    assert {outcome.evidence for outcome in outcomes} == {Evidence.FAILURE}
