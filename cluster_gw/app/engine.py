@@ -20,6 +20,7 @@ from cluster_gw.pipeline.waiting import WaitingRoom
 from cluster_gw.server.ids import Entropy, new_id
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.serving import Current
+from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
@@ -28,6 +29,7 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.model_health import ModelHealth, ModelName
 from cluster_gw.store.scripts import load_scripts
+from cluster_gw.store.strangers import Strangers
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -128,6 +130,9 @@ class Engine:
                 clock=clock,
             ),
             cursors=Cursors(self.redis, self._scripts, self._keys),
+            guard=StrangerGuard(
+                Strangers(self.redis, self._scripts, self._keys), clock.monotonic_s
+            ),
             registry=registry,
             log=log,
             clock=clock,

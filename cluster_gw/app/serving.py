@@ -6,8 +6,11 @@ from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.server.auth import EVERYTHING, Client, Clients
+from cluster_gw.server.origin import read_network
 from cluster_gw.server.serving import Serving
+from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
+from cluster_gw.settings.sections import AuthSettings
 from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
 
 
@@ -44,6 +47,16 @@ def build_serving(settings: Settings, version: int) -> Serving:
             is_open=settings.auth.mode == "none",
         ),
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
+        strangers=_stranger_policy(settings.auth),
+    )
+
+
+def _stranger_policy(auth: AuthSettings) -> StrangerPolicy:
+    proxies = [read_network(text) for text in auth.trusted_proxies]
+    return StrangerPolicy(
+        rpm=auth.strangers_rpm,
+        ipv6_prefix=auth.ipv6_prefix,
+        trusted_proxies=tuple([proxy for proxy in proxies if proxy is not None]),
     )
 
 

@@ -203,6 +203,7 @@ class Worker:
         runner.every(POLL_S, "parent_watch", watch.look)
         losses = LossWatch(lambda: engine.lost_settlements, self._note_losses)
         runner.every(LOSS_LOOK_S, "loss_watch", losses.look)
+        runner.every(LOSS_LOOK_S, "stranger_watch", lambda: self._note_strangers(engine))
         schema = SchemaWatch(engine.open_schema, self._leave_redis)
         engine.redis.on_change(lambda is_up: schema.note_connection(is_up=is_up))
         runner.every(SCHEMA_LOOK_S, "schema_watch", schema.look)
@@ -213,6 +214,11 @@ class Worker:
 
     def _note_losses(self, count: int) -> None:
         self._log.event(events.SETTLEMENT_LOST, count=count)
+
+    async def _note_strangers(self, engine: Engine) -> None:
+        count, networks = engine.deps.guard.take_news()
+        if count:
+            self._log.event(events.STRANGERS_BARRED, networks=networks, count=count)
 
     async def _flush_log(self) -> None:
         self._log.flush()

@@ -35,6 +35,7 @@ from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
+from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.telemetry import catalog, events
@@ -52,6 +53,7 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
     current: Current
     shell: Shell
     cursors: Cursors
+    guard: StrangerGuard
     registry: Registry
     log: Log
     clock: Clock
@@ -115,8 +117,9 @@ class Inference:
         serving = arrival.serving
         client = serving.clients.identify(arrival.headers)
         if isinstance(client, ErrorBody):
+            refusal = await self._deps.guard.judge(client, arrival.scope, serving.strangers)
             await drain_body(arrival.receive)
-            return client
+            return refusal
         hints = decode_hints(arrival.headers, arrival.label, may_see_detail=client.detail)
         if isinstance(hints, ErrorBody):
             await drain_body(arrival.receive)

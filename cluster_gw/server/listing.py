@@ -35,11 +35,11 @@ class Models:
         label = echo_label(headers, request_id)
         serving = self._deps.current.serving
         client = serving.clients.identify(headers)
-        answer = (
-            client
-            if isinstance(client, ErrorBody)
-            else list_for(serving.runtime.catalog, client, scope["path_params"].get("model"))
-        )
+        answer: bytes | ErrorBody
+        if isinstance(client, ErrorBody):
+            answer = await self._deps.guard.judge(client, scope, serving.strangers)
+        else:
+            answer = list_for(serving.runtime.catalog, client, scope["path_params"].get("model"))
         reply = Reply(send)
         if isinstance(answer, ErrorBody):
             await send_error(reply, self._surface, answer, label=label, request_id=request_id)

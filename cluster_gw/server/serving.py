@@ -8,6 +8,7 @@ import msgspec
 
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.server.auth import Clients
+from cluster_gw.server.stranger_guard import StrangerPolicy
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +17,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Runtime
     clients: Clients
     max_body_bytes: int
+    strangers: StrangerPolicy = StrangerPolicy()
 
 
 class Current:

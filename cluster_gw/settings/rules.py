@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from cluster_gw.settings.faults import Faults
+from cluster_gw.settings.faults import Faults, at_index
 from cluster_gw.settings.pool import Settings
 from cluster_gw.settings.secret import Secret
 from cluster_gw.settings.strategies import RUNNABLE_DIALECTS, RUNNABLE_STRATEGIES
@@ -52,6 +52,10 @@ def check_gateway(settings: Settings, faults: Faults) -> None:
     server = settings.server
     if settings.auth.mode == "none" and not is_loopback(server.host):
         faults.add("auth.mode", f'"none" needs a loopback host; server.host is "{server.host}"')
+    for place, text in enumerate(settings.auth.trusted_proxies):
+        if not is_network(text):
+            path = at_index("auth.trusted_proxies", place)
+            faults.add(path, "is no IP address or network, such as 10.0.0.0/8")
     if server.port == server.admin_port and server.host == server.admin_host:
         faults.add("server.admin_port", "must differ from server.port")
     _check_redis(settings.redis.url, "redis.url", faults)
@@ -99,6 +103,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def is_network(text: str) -> bool:
+    """Whether `text` is an IP address or a network whose host bits are 0."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_zone(name: str) -> bool:

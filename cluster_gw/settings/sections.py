@@ -225,9 +225,17 @@ class AuthSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         mode: `keys` asks every client for one; `none` is for loopback only.
+        strangers_rpm: requests a minute without a valid key that one address may send before it
+            gets 429; 0 sets no bound. Requests with a valid key are never counted or refused.
+        ipv6_prefix: bits of an IPv6 address that are counted as one address.
+        trusted_proxies: addresses or networks such as `10.0.0.0/8` of proxies whose
+            `X-Forwarded-For` is believed.
     """
 
     mode: Literal["keys", "none"] = "keys"
+    strangers_rpm: Count = 120
+    ipv6_prefix: Annotated[int, Meta(ge=16, le=128)] = 64
+    trusted_proxies: tuple[Name, ...] = ()
 
 
 class TelemetrySettings(Section, frozen=True, kw_only=True):

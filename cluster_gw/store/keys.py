@@ -108,6 +108,13 @@ KEY_SHAPES: Final = (
         content="Hold id, score when it may be forgotten (ms), as in lz.",
     ),
     KeyShape(
+        pattern="{auth}:strangers",
+        type="hash",
+        ttl="2 min",
+        content="Requests without a valid key this minute by IPv4 address or IPv6 network, of at "
+        "most 10,000 of them; _rest: of all others; _minute: which minute since the epoch.",
+    ),
+    KeyShape(
         pattern="rr:{<combo>}",
         type="string",
         ttl="1 day",
@@ -199,6 +206,10 @@ class Keys:
         """The two keys of a client's holds, in the order the scripts take them."""
         name = f"{{{encode_part(client)}}}"
         return f"{self.prefix}:cz:{name}", f"{self.prefix}:c:{name}"
+
+    def strangers(self) -> str:
+        """Hash: requests without a valid key, by network."""
+        return f"{self.prefix}:{{auth}}:strangers"
 
     def cursor(self, combo: str) -> str:
         """The round-robin cursor of a combo."""

@@ -147,6 +147,13 @@ MODEL_BENCHED: Final = _event(
     "code",
     "rest_ms",
 )
+STRANGERS_BARRED: Final = _event(
+    "strangers.barred",
+    Level.WARNING,
+    "Addresses sent more requests without a valid key than they may; some of them.",
+    "networks",
+    "count",
+)
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
 )

@@ -43,6 +43,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "invalid_api_key": ErrorCode(
             401, "authentication_error", "The gateway does not know this key."
         ),
+        "too_many_invalid_keys": ErrorCode(
+            429, LIMIT, "This address sent too many requests without a valid key; wait as told."
+        ),
         "invalid_admin_token": ErrorCode(
             401, "authentication_error", "The admin API needs `GW_ADMIN_TOKEN` as a Bearer token."
         ),
