@@ -21,6 +21,7 @@ from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement, TargetLimits
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Claim, Holds, Standing, Used
@@ -46,6 +47,7 @@ DONE = Settlement(
     tokens=900,
     outcome="success",
     health=Outcome(evidence=Evidence.SUCCESS),
+    sample=Sample(result=Result.SUCCESS, output_tokens=700, latency_ms=3200, first_byte_ms=450),
 )
 
 

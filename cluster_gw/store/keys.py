@@ -87,6 +87,16 @@ KEY_SHAPES: Final = (
         "(ms): after 10 min.",
     ),
     KeyShape(
+        pattern="b:{<provider>.<account>}:<key>:<model>",
+        type="hash",
+        ttl="8 days",
+        content="How a key did lately on one model. now: number of the newest six hours, then "
+        "weights of successes, of failures, of timeouts among them, output tokens, latency and "
+        "time to first byte in ms, weight of what has one. older, edge: the same sums of the "
+        "buckets before. q0..q28: buckets that are over. A weight halves every two days; it is 1 "
+        "at the start of its bucket, in older and edge at that of the newest.",
+    ),
+    KeyShape(
         pattern="lz:{<provider>.<account>}",
         type="zset",
         ttl="80 min",

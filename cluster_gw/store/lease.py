@@ -11,6 +11,7 @@ import msgspec
 from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.cooldown import Cooldown
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
+from cluster_gw.core.routing.statistics import Sample, of_sample, values_of
 from cluster_gw.units import KeyId, LeaseId
 
 
@@ -89,14 +90,16 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         counts_request: False only when nothing was sent upstream.
         tokens: what was used; 0 for a failed attempt without reported usage.
-        outcome: `success`, or a failure class; kept for statistics.
+        outcome: `success`, or a failure class.
         health: what it says about the target.
+        sample: what it adds to the target's statistics; None for nothing.
     """
 
     counts_request: bool
     tokens: int
     outcome: str
     health: Outcome = NO_OUTCOME
+    sample: Sample | None = None
 
 
 def slot_name(second: int) -> str:
@@ -129,3 +132,10 @@ def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) ->
         *(rest.climb, rest.step_cap_ms, *limits),
     )
     return f"{text} {' '.join(map(str, words))}"
+
+
+def sample_text(sample: Sample | None) -> str:
+    """What `settle` is told for the statistics: the sums of one attempt, in whole numbers."""
+    if sample is None:
+        return ""
+    return " ".join([f"{value:.0f}" for value in values_of(of_sample(sample))])

@@ -18,15 +18,17 @@ SCOPE_ACCOUNT: Final = "account"
 HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
-SETTLE_ARGS: Final = 8
+SETTLE_ARGS: Final = 9
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the words of the scripts.
 
     Attributes:
-        keys: all keys, in the order of the script headers.
+        keys: all keys of an admission, in the order of the script's header; a settlement takes
+            the statistics behind them.
         health: the records of the target and of its key.
+        statistics: the record of the target.
         windows: the hash of each window, in order, that of the model first.
         scopes: `model`, `key` or `account` for each window.
         days: requests and tokens a day for each window, -1 for none.
@@ -38,6 +40,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     keys: tuple[str, ...]
     health: tuple[str, str]
+    statistics: str
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
     days: tuple[int, ...]
@@ -88,15 +91,17 @@ class Plans:
         limits = tuple(bound for _, _, one in held for bound in five(one))
         health = self._keys.health(slot, target.key, target.model)
         keys = (self._keys.lease_expiries(slot), *health, *windows)
+        statistics = self._keys.statistics(slot, target.key, target.model)
         return Plan(
             keys=keys,
             health=health,
+            statistics=statistics,
             windows=windows,
             scopes=tuple(scope for scope, _, _ in held),
             days=tuple(bound for _, _, one in held for bound in a_day(one)),
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),
-            settle=template_of(self._settle, keys, SETTLE_ARGS),
+            settle=template_of(self._settle, (*keys, statistics), SETTLE_ARGS),
             bounds=bulk(*limits),
         )
 

@@ -24,6 +24,8 @@ NOW_MS: Final = 1_795_000_000_000
 
 
 HEALTH: Final = KEYS.health(SLOT, "k", "m")
+STATISTICS: Final = KEYS.statistics(SLOT, "k", "m")
+OTHER_STATISTICS: Final = KEYS.statistics(SLOT, "k", "other")
 OTHER_HEALTH: Final = KEYS.health(SLOT, "k", "other")
 BESIDE_HEALTH: Final = KEYS.health(SLOT, "k2", "m")
 OTHERS: Final = {OTHER: OTHER_HEALTH, BESIDE: BESIDE_HEALTH}
@@ -70,11 +72,12 @@ class Admission:
         day: tuple[int, int] = (0, 0),
         second: int = 0,
         outcome: str = "success 0 0",
+        sample: str = "",
     ) -> list[Any]:
         """Settle; `second` is what the reservation told, and may be wrong."""
         reply: list[Any] = self._settle(
-            keys=names(windows),
-            args=[lease, actual, counts_request, slot_name(second), outcome, *day, now_ms],
+            keys=[*names(windows), OTHER_STATISTICS if windows[0] == OTHER else STATISTICS],
+            args=[lease, actual, counts_request, slot_name(second), outcome, sample, *day, now_ms],
         )
         return reply
 
