@@ -26,6 +26,7 @@ from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
+from cluster_gw.pipeline.sample import failure_sample
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.targets import Target, list_targets
 from cluster_gw.pipeline.trail import (
@@ -199,7 +200,9 @@ class Failover:
 
     async def _answer(self, attempt: Attempt, completion: Completion) -> None:
         exchange, accounts = self._exchange, self._shell.accounts
-        accounts.completed(exchange, attempt.lease, completion)
+        accounts.completed(
+            exchange, attempt.lease, completion, latency_ms=self._ms_since(attempt.started_s)
+        )
         self._settled(attempt.target)
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
@@ -238,7 +241,13 @@ class Failover:
 
     async def _end_well(self, attempt: Attempt, relay: Relay, record: AttemptRecord) -> None:
         exchange, accounts = self._exchange, self._shell.accounts
-        accounts.streamed(exchange, attempt.lease, attempt.tally)
+        accounts.streamed(
+            exchange,
+            attempt.lease,
+            attempt.tally,
+            latency_ms=self._ms_since(attempt.started_s),
+            first_byte_ms=record.duration_ms,
+        )
         self._settled(attempt.target)
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
@@ -284,7 +293,8 @@ class Failover:
         verdict = classify(broken.fault)
         is_blamed = verdict.blames_breaker
         if lease is not None:
-            booking = self._book(target, lease, broken, verdict)
+            took_s = self._clock.monotonic_s() - started_s
+            booking = self._book(target, lease, broken, verdict, took_s)
             is_blamed = is_blamed and not booking.outcome.is_exempt
             charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, booking)
             self._settled(target)
@@ -302,7 +312,9 @@ class Failover:
                 self._backlog.skip(target, scope)
         return verdict
 
-    def _book(self, target: Target, lease: Lease, broken: Broken, verdict: Verdict) -> Booking:
+    def _book(
+        self, target: Target, lease: Lease, broken: Broken, verdict: Verdict, took_s: float
+    ) -> Booking:
         """Tell what a failure means for its target, and book what it means for its model.
 
         A failure that is forgiven unless it is the third in a row waits for what settlement says.
@@ -322,7 +334,7 @@ class Failover:
         if consequence.is_exempt:
             return Booking(outcome=outcome, on_booked=book)
         book()
-        return Booking(outcome=outcome)
+        return Booking(outcome=outcome, sample=failure_sample(outcome, verdict, took_s))
 
     def _settled(self, target: Target) -> None:
         """The lease of this target is settled; somebody may wait for what it held."""
@@ -336,6 +348,9 @@ class Failover:
             self._backlog.put_back(target for target, _ in self._refused)
             self._refused.clear()
         return may_try
+
+    def _ms_since(self, at_s: float) -> int:
+        return self._ms(self._clock.monotonic_s() - at_s)
 
     def _ms(self, at_s: float) -> int:
         return round(at_s * MS_PER_S)

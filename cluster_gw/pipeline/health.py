@@ -9,6 +9,7 @@ from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.cooldown import Cooldown, Terms, decide, is_local_url
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.consequence import Consequence, weigh
+from cluster_gw.core.routing.statistics import Sample
 from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
@@ -23,10 +24,12 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         outcome: for its target.
+        sample: for the statistics of its target; None when it says nothing.
         on_booked: what is to be done once a failure that might have been forgiven was booked.
     """
 
     outcome: Outcome
+    sample: Sample | None = None
     on_booked: Callable[[], None] | None = None
 
 

@@ -18,6 +18,7 @@ from cluster_gw.core.outcome.charge import (
 )
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
+from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.pipeline.attempt import Attempt, Broken
 from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
@@ -58,15 +59,25 @@ class Accounts:
         """Give back an admission that was not used."""
         self._settle(lease, NOTHING_SENT, "released")
 
-    def completed(self, exchange: Exchange, lease: Lease, completion: Completion) -> None:
-        """Charge a buffered answer."""
+    def completed(
+        self, exchange: Exchange, lease: Lease, completion: Completion, *, latency_ms: int
+    ) -> None:
+        """Charge a buffered answer that took `latency_ms` from the start of its attempt."""
         charge = charge_answer(completion.usage, completion.characters, exchange.context.demand)
-        self._succeed(exchange, lease, charge)
+        self._succeed(exchange, lease, charge, latency_ms, None)
 
-    def streamed(self, exchange: Exchange, lease: Lease, tally: Tally) -> None:
-        """Charge a whole stream."""
+    def streamed(
+        self,
+        exchange: Exchange,
+        lease: Lease,
+        tally: Tally,
+        *,
+        latency_ms: int,
+        first_byte_ms: int,
+    ) -> None:
+        """Charge a whole stream; its times are from the start of its attempt."""
         charge = charge_answer(tally.usage, tally.characters, exchange.context.demand)
-        self._succeed(exchange, lease, charge)
+        self._succeed(exchange, lease, charge, latency_ms, first_byte_ms)
 
     def failed(
         self,
@@ -89,7 +100,8 @@ class Accounts:
                 demand,
             )
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, verdict.failure_class.value, booking.outcome, booking.on_booked)
+        health, sample = booking.outcome, booking.sample
+        self._settle(lease, charge, verdict.failure_class.value, health, sample, booking.on_booked)
         return charge
 
     def abandoned(self, exchange: Exchange, lease: Lease, attempt: Attempt | None) -> None:
@@ -105,10 +117,23 @@ class Accounts:
         self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, FailureClass.CANCELLED.value)
 
-    def _succeed(self, exchange: Exchange, lease: Lease, charge: Charge) -> None:
+    def _succeed(
+        self,
+        exchange: Exchange,
+        lease: Lease,
+        charge: Charge,
+        latency_ms: int,
+        first_byte_ms: int | None,
+    ) -> None:
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, "success", ANSWERED)
+        sample = Sample(
+            result=Result.SUCCESS,
+            output_tokens=charge.output_tokens,
+            latency_ms=latency_ms,
+            first_byte_ms=first_byte_ms,
+        )
+        self._settle(lease, charge, "success", ANSWERED, sample)
         self._conditions.succeeded(lease, exchange.runtime.policy)
 
     def _settle(
@@ -117,6 +142,7 @@ class Accounts:
         charge: Charge,
         outcome: str,
         health: Outcome = SAYS_NOTHING,
+        sample: Sample | None = None,
         on_booked: Callable[[], None] | None = None,
     ) -> None:
         provider = lease.target.provider
@@ -131,6 +157,7 @@ class Accounts:
                 tokens=charge.tokens,
                 outcome=outcome,
                 health=health,
+                sample=sample,
             ),
             on_booked,
         )

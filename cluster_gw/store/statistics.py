@@ -1,0 +1,56 @@
+"""Reads the statistics of a target as the settlement writes them (`lua/lib/statistics.lua`)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cluster_gw.core.routing.statistics import (
+    NO_STATISTICS,
+    Record,
+    Statistics,
+    bucket_of,
+    roll,
+    statistics_at,
+)
+from cluster_gw.store.lane import Reply
+
+FIELDS: Final = ("now", "older", "edge")
+"""What says everything about the bucket the record is of."""
+
+
+def read_record(values: Sequence[Reply]) -> Record | None:
+    """Read the fields `FIELDS`; None without a record."""
+    now, older, edge = values
+    if now is None:
+        return None
+    bucket, current = _read_bucket(now)
+    return Record(
+        bucket=bucket, current=current, older=_read_sums(older or b""), edge=_read_sums(edge or b"")
+    )
+
+
+def is_present(record: Record, now_ms: int) -> bool:
+    """Whether `statistics_at` can tell; otherwise all buckets have to be read."""
+    return bucket_of(now_ms) <= record.bucket
+
+
+def read_whole(flat: Sequence[bytes], now_ms: int) -> Statistics:
+    """Work out the statistics at `now_ms` from all fields of the hash, in any bucket."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    buckets: dict[int, Statistics] = {}
+    for name, text in fields.items():
+        if name.startswith(b"q"):
+            bucket, sums = _read_bucket(text)
+            buckets[bucket] = sums
+    if b"now" in fields:
+        bucket, sums = _read_bucket(fields[b"now"])
+        buckets[bucket] = sums
+    return statistics_at(roll(buckets, bucket_of(now_ms)), now_ms)
+
+
+def _read_bucket(text: bytes) -> tuple[int, Statistics]:
+    bucket, _, sums = text.partition(b" ")
+    return int(bucket), _read_sums(sums)
+
+
+def _read_sums(text: bytes) -> Statistics:
+    return Statistics(*map(float, text.split())) if text else NO_STATISTICS

@@ -1,0 +1,157 @@
+"""The settlement's sums against the pure rule: random attempts at random times."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.routing.statistics import (
+    BUCKET_MS,
+    NO_STATISTICS,
+    Result,
+    Sample,
+    Statistics,
+    add,
+    bucket_of,
+    of_sample,
+    roll,
+    statistics_at,
+    values_of,
+    weight,
+)
+from cluster_gw.store.lease import sample_text
+from cluster_gw.store.scripts import Scripts, load_scripts
+from cluster_gw.store.statistics import FIELDS, is_present, read_record, read_whole
+from tests.fakes.redis_server import RedisServer
+from tests.lua.calls import MODEL, NOW_MS, STATISTICS, Admission
+
+SAMPLES: Final = st.builds(
+    Sample,
+    result=st.sampled_from(Result),
+    output_tokens=st.integers(0, 5000),
+    latency_ms=st.integers(0, 200_000),
+    first_byte_ms=st.none() | st.integers(0, 20_000),
+)
+STEPS_MS: Final = st.one_of(
+    st.integers(0, 5000),
+    st.integers(0, BUCKET_MS),
+    st.sampled_from((0, BUCKET_MS - 1, BUCKET_MS, 5 * BUCKET_MS, 28 * BUCKET_MS, 40 * BUCKET_MS)),
+    st.integers(-BUCKET_MS // 2, 0),
+)
+ANSWER: Final = Sample(result=Result.SUCCESS, output_tokens=700, latency_ms=3200, first_byte_ms=450)
+
+
+class Model:
+    """Every bucket that was ever written, each in its own weights."""
+
+    def __init__(self) -> None:
+        self.buckets: dict[int, Statistics] = {}
+        self.newest = 0
+
+    def add(self, sample: Sample, now_ms: int) -> None:
+        present = bucket_of(now_ms)
+        if self.newest - present > 1:
+            self.buckets, self.newest = {}, present
+        self.newest = max(self.newest, present)  # a clock that stepped back a little
+        before = self.buckets.get(self.newest, NO_STATISTICS)
+        grown = weight(now_ms, self.newest * BUCKET_MS)
+        self.buckets[self.newest] = add(before, of_sample(sample), grown)
+
+    def at(self, now_ms: int) -> Statistics:
+        return statistics_at(roll(self.buckets, bucket_of(now_ms)), now_ms)
+
+
+def book(admission: Admission, name: str, sample: Sample | None, now_ms: int) -> list[Any]:
+    return admission.settle(name, MODEL, now_ms=now_ms, sample=sample_text(sample))
+
+
+def stored(redis: Redis) -> dict[str, str]:
+    return {str(name): str(value) for name, value in redis.hgetall(STATISTICS).items()}
+
+
+def read(redis: Redis, now_ms: int) -> tuple[Statistics | None, Statistics]:
+    """What the record says by its three fields, if it can, and by all of them."""
+    fields = stored(redis)
+    record = read_record([fields[name].encode() if name in fields else None for name in FIELDS])
+    whole = read_whole([part.encode() for pair in fields.items() for part in pair], now_ms)
+    if record is None or not is_present(record, now_ms):
+        return None, whole
+    return statistics_at(record, now_ms), whole
+
+
+@pytest.fixture
+def admission(each_server: Redis, scripts: Scripts) -> Admission:
+    return Admission(each_server, scripts)
+
+
+def test_sums_follow_the_rule_whatever_happens_when(redis_7: RedisServer) -> None:
+    redis = Redis.from_url(redis_7.url, protocol=2, decode_responses=True)
+    admission = Admission(redis, load_scripts())
+
+    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(steps=st.lists(st.tuples(STEPS_MS, SAMPLES), min_size=1, max_size=30))
+    def run(steps: list[tuple[int, Sample]]) -> None:
+        redis.flushall()
+        model, now_ms = Model(), NOW_MS
+        for number, (step_ms, sample) in enumerate(steps):
+            now_ms += step_ms
+            book(admission, f"lease-{number}", sample, now_ms)
+            model.add(sample, now_ms)
+        now_ms = max(now_ms, model.newest * BUCKET_MS)
+        by_three, whole = read(redis, now_ms)
+        expected = pytest.approx(values_of(model.at(now_ms)), rel=1e-6, abs=1e-6)
+        assert values_of(whole) == expected
+        assert by_three is not None
+        assert values_of(by_three) == expected
+        assert redis.pttl(STATISTICS) > 7 * 86_400_000
+
+    run()
+
+
+def test_an_attempt_counts_once_however_often_it_is_settled(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, Limits()))
+    for _ in range(3):
+        book(admission, "a", ANSWER, NOW_MS)
+
+    _, told = read(admission.redis, NOW_MS)
+
+    assert (round(told.successes, 6), round(told.output_tokens, 3)) == (1.0, 700.0)
+
+
+def test_a_settlement_that_says_nothing_of_its_target_writes_no_statistics(
+    admission: Admission,
+) -> None:
+    admission.reserve("a", (MODEL, Limits()))
+    book(admission, "a", None, NOW_MS)
+
+    assert stored(admission.redis) == {}
+
+
+def test_a_clock_that_was_far_ahead_does_not_stop_the_statistics(admission: Admission) -> None:
+    book(admission, "ahead", ANSWER, NOW_MS + 100 * BUCKET_MS)
+
+    book(admission, "now", ANSWER, NOW_MS)
+
+    assert read(admission.redis, NOW_MS)[1].successes == pytest.approx(1.0)
+
+
+def test_seven_days_of_attempts_take_bounded_room(admission: Admission) -> None:
+    for number in range(60):
+        book(admission, f"lease-{number}", ANSWER, NOW_MS + number * BUCKET_MS)
+
+    assert len(stored(admission.redis)) <= 3 + 29
+
+
+@pytest.mark.parametrize("sample", ["1", "1 0 0 5 5 5", "1 0 0 5 5 5 -1", "1 0 0 5 5 5 1 1", "x"])
+def test_a_sample_of_another_form_is_refused_before_anything_is_written(
+    admission: Admission, sample: str
+) -> None:
+    admission.reserve("a", (MODEL, Limits()))
+
+    with pytest.raises(Exception, match="GW_BADARG"):
+        admission.settle("a", MODEL, sample=sample)
+
+    assert admission.counters()["i"] == 1
