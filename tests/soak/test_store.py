@@ -1,0 +1,52 @@
+"""No limit is ever exceeded, none is left unused, and counters are exact, whoever dies when.
+
+Eight processes share twenty targets with four windows each on one real Redis, in virtual time:
+fifty hours of it. Their clocks are up to ten minutes off, they settle late and twice, and some are
+killed in the middle of a call. The judge only reads what they wrote.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.lua.calls import texts
+from tests.lua.window_fields import present
+from tests.soak.crowd import CALLERS, Crowd
+from tests.soak.ledger import utilisation, violations
+from tests.soak.subjects import COUNT
+
+LEAST_USED: Final = 0.95
+SIZES: Final = [
+    pytest.param(20_000, 6, marks=[pytest.mark.cluster, pytest.mark.timeout(120)], id="20000"),
+    pytest.param(1_000_000, 40, marks=[pytest.mark.soak, pytest.mark.timeout(3600)], id="million"),
+]
+
+
+@pytest.mark.parametrize(("admissions", "kills"), SIZES)
+async def test_eight_processes_exceed_nothing_waste_nothing_and_count_exactly(
+    admissions: int, kills: int, tmp_path: Path
+) -> None:
+    binary = redis_binary()
+    assert binary is not None, "redis-server is missing; `make test` installs it"
+    with RedisServer(binary) as server:
+        crowd = Crowd(server.url, tmp_path, share=admissions // COUNT, kills=kills, seed=admissions)
+        async with crowd:
+            await crowd.run()
+            in_flight = {
+                window: present(texts(crowd.look, window))["i"]
+                for subject in crowd.every
+                for window in subject.windows
+            }
+    ledger = crowd.ledger
+    used = utilisation(ledger, crowd.every)
+
+    assert violations(ledger, crowd.every) == []
+    assert crowd.faults == []
+    assert set(in_flight.values()) == {0}
+    assert min(used.values()) >= LEAST_USED, used
+    assert len(ledger.granted) >= admissions
+    assert crowd.killed >= kills
+    assert ledger.duplicates > len(ledger.granted) / 50
+    assert CALLERS == 8
