@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.routing.statistics import Result, Sample
@@ -38,6 +39,7 @@ SETTLED_AFTER_S = 1.2
 TTL_MS = 130_000
 HOURS, SECONDS, PER_SECOND = 25, 62, 3
 WIDE = Limits(rpm=10**6, rpd=10**7, tpm=10**9, tpd=10**10, concurrency=10**5)
+HIGH = Caps(rpd=10**7, tpd=10**11, monthly_tokens=10**13)
 ROOMY = Allowance(
     rpm=10**6, tpm=10**9, concurrency=10**5, monthly_tokens=10**12, monthly_micro_usd=10**12
 )
@@ -190,7 +192,8 @@ async def rounds(stage: Stage) -> tuple[Side, Side]:
     return sides
 
 
-def targets(*, has_key_limits: bool, day_reset: str) -> list[TargetLimits]:
+def targets(scopes: str, day_reset: str = "rolling") -> list[TargetLimits]:
+    """Targets whose key, account or caps are bounded, whatever `scopes` names."""
     return [
         TargetLimits(
             provider="p",
@@ -199,7 +202,10 @@ def targets(*, has_key_limits: bool, day_reset: str) -> list[TargetLimits]:
             model="llama-3.3-70b-versatile",
             day_reset=day_reset,
             model_limits=WIDE,
-            key_limits=WIDE if has_key_limits else Limits(),
+            key_limits=WIDE if "key" in scopes else Limits(),
+            account_limits=WIDE if "account" in scopes else Limits(),
+            caps=HIGH if "caps" in scopes else Caps(),
+            token_weight=2500,
         )
         for number in range(ACCOUNTS)
     ]
@@ -237,9 +243,12 @@ async def main(binary: str) -> None:
         await client.start(10.0)
         await measure_nothing(client)
         for label, chosen in (
-            ("model", targets(has_key_limits=False, day_reset="rolling")),
-            ("model and key", targets(has_key_limits=True, day_reset="rolling")),
-            ("model and key, UTC day", targets(has_key_limits=True, day_reset="UTC")),
+            ("model", targets("")),
+            ("model and key", targets("key")),
+            ("model and key, UTC day", targets("key", "UTC")),
+            ("model, key, account", targets("key account")),
+            ("model, key, caps", targets("key caps")),
+            ("model, key, account, caps", targets("key account caps")),
             ("client", []),
         ):
             await client.call("FLUSHALL")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from cluster_gw.core.limits.caps import scale_weight
 from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Catalog, Key, Route
 from cluster_gw.core.routing.key_choice import order_keys
@@ -72,6 +73,8 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             model_limits=route.limits,
             key_limits=key.limits,
             account_limits=key.account_limits,
+            caps=key.caps,
+            token_weight=scale_weight(route.token_weight),
         ),
         codec=codec,
         url=codec.url(key.base_url or route.base_url),

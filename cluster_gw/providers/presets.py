@@ -14,7 +14,6 @@ import msgspec
 from cluster_gw.canonical.request import Dialect
 
 ROLLING: Final = "rolling"
-UTC: Final = "UTC"
 
 
 class PresetLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +22,20 @@ class PresetLimits(msgspec.Struct, frozen=True, kw_only=True):
     rpm: int | None = None
     rpd: int | None = None
     tpm: int | None = None
+    tpd: int | None = None
+
+
+class PresetCaps(msgspec.Struct, frozen=True, kw_only=True):
+    """What a platform caps over all models of one key; days are UTC's, None means not capped.
+
+    Attributes:
+        rpm: requests in any 60 s.
+        rpd: requests a day.
+        tpd: tokens a day, each model's by its weight.
+    """
+
+    rpm: int | None = None
+    rpd: int | None = None
     tpd: int | None = None
 
 
@@ -54,8 +67,9 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
         first_byte_s: bound of the wait for the first byte.
         quirks: names out of `quirks.QUIRKS`.
         keyless: usable without a key.
-        limits: of one key over all models.
-        day_reset: `rolling`, or the zone whose midnight ends the day of its limits.
+        caps: of one key over all models.
+        weighs_tokens: whether a model's own tokens a day are the whole cap at the model's weight.
+        day_reset: `rolling`, or the zone whose midnight ends the day of a model's limits.
         default_models: models to offer when the configuration declares none.
     """
 
@@ -66,7 +80,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     first_byte_s: float = 60.0
     quirks: frozenset[str] = frozenset()
     keyless: bool = False
-    limits: PresetLimits = PresetLimits()
+    caps: PresetCaps = PresetCaps()
+    weighs_tokens: bool = False
     day_reset: str = ROLLING
     default_models: tuple[PresetModel, ...] = ()
 
@@ -134,7 +149,7 @@ LIST: Final = (
         env="NVIDIA_API_KEY",
         first_byte_s=180.0,
         quirks=quirks("serial_tools"),
-        limits=PresetLimits(rpm=40),
+        caps=PresetCaps(rpm=40),
         default_models=(
             PresetModel(
                 model="meta/llama-3.3-70b-instruct",
@@ -162,8 +177,7 @@ LIST: Final = (
         base_url="https://openrouter.ai/api/v1",
         env="OPENROUTER_API_KEY",
         quirks=quirks("attribution"),
-        limits=PresetLimits(rpd=1000),
-        day_reset=UTC,
+        caps=PresetCaps(rpd=1000),
         default_models=(
             PresetModel(
                 model="meta-llama/llama-3.3-70b-instruct:free",
@@ -226,8 +240,7 @@ LIST: Final = (
         base_url="https://api-inference.modelscope.cn/v1",
         env="MODELSCOPE_API_KEY",
         first_byte_s=90.0,
-        limits=PresetLimits(rpd=1800),
-        day_reset=UTC,
+        caps=PresetCaps(rpd=1800),
     ),
     Preset(
         name="opencode",
@@ -239,15 +252,14 @@ LIST: Final = (
         name="requesty",
         base_url="https://router.requesty.ai/v1",
         env="REQUESTY_API_KEY",
-        limits=PresetLimits(rpd=180),
-        day_reset=UTC,
+        caps=PresetCaps(rpd=180),
     ),
     Preset(
         name="navy",
         base_url="https://api.navy/v1",
         env="NAVY_API_KEY",
-        limits=PresetLimits(tpd=150_000),
-        day_reset=UTC,
+        caps=PresetCaps(tpd=150_000),
+        weighs_tokens=True,
     ),
     Preset(name="routeway", base_url="https://api.routeway.ai/v1", env="ROUTEWAY_API_KEY"),
     Preset(

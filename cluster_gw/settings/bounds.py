@@ -11,6 +11,7 @@ import msgspec
 
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.windows import Limits
@@ -61,6 +62,10 @@ SECONDS: Final = Range(0, 31_536_000, above=True)
 BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
     {
         Limits: dict.fromkeys(("rpm", "rpd", "tpm", "tpd", "concurrency"), COUNT),
+        Caps: {
+            **dict.fromkeys(("rpm", "rpd", "tpd"), COUNT),
+            "monthly_tokens": Range(0, 10**15),
+        },
         AttemptPolicy: {
             "max": Range(1, 1000),
             "time_budget_ms": Range(0, 86_400_000),

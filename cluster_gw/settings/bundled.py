@@ -5,9 +5,10 @@ from typing import Final
 import msgspec
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.caps import Caps, implied_weight, overlay_caps
 from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.routing.catalog import PhaseTimeouts
-from cluster_gw.providers.presets import PRESETS, Preset, PresetLimits
+from cluster_gw.providers.presets import PRESETS, Preset, PresetCaps, PresetLimits
 from cluster_gw.settings.pool import ModelSettings, ProviderSettings
 
 UNNAMED: Final = Preset(name="", base_url="", env="", day_reset=ROLLING)
@@ -20,6 +21,8 @@ class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     keyless: bool
     limits: Limits
+    caps: Caps
+    weighs_tokens: bool
     day_reset: str
     timeouts: PhaseTimeouts
     quirks: frozenset[str]
@@ -39,7 +42,9 @@ def provider_facts(provider: ProviderSettings, *, has_keys: bool = False) -> Pro
         dialect=provider.dialect or preset.dialect,
         base_url=(provider.base_url or preset.base_url).rstrip("/"),
         keyless=by_preset if provider.keyless is None else provider.keyless,
-        limits=overlay(_limits(preset.limits), provider.limits),
+        limits=provider.limits,
+        caps=overlay_caps(_caps(preset.caps), provider.caps),
+        weighs_tokens=preset.weighs_tokens,
         day_reset=provider.day_reset or preset.day_reset,
         timeouts=PhaseTimeouts(**{"first_byte_s": preset.first_byte_s, **own}),
         quirks=preset.quirks,
@@ -67,6 +72,17 @@ def overlay(base: Limits, own: Limits) -> Limits:
     """Let the bounds somebody set himself win over `base`, bound by bound."""
     given = {name: v for name, v in msgspec.structs.asdict(own).items() if v is not None}
     return msgspec.structs.replace(base, **given)
+
+
+def token_weight(model: ModelSettings, facts: ProviderFacts) -> float:
+    """Tell how many tokens of the key's daily cap one token of a model uses."""
+    if model.token_weight is not None:
+        return model.token_weight
+    return implied_weight(facts.caps.tpd, model.limits.tpd) if facts.weighs_tokens else 1.0
+
+
+def _caps(caps: PresetCaps) -> Caps:
+    return Caps(rpm=caps.rpm, rpd=caps.rpd, tpd=caps.tpd)
 
 
 def _limits(limits: PresetLimits) -> Limits:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from cluster_gw.core.limits.caps import overlay_caps
 from cluster_gw.core.limits.price import Price
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
-from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts
+from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.pool import (
     ComboSettings,
     KeySettings,
@@ -62,6 +63,7 @@ def _keys_of(name: str, facts: ProviderFacts, settings: Settings) -> tuple[Key, 
         provider=name,
         account=own,
         limits=facts.limits,
+        caps=facts.caps,
         account_limits=pools.get(own, Limits()),
     )
     return (*declared, keyless)
@@ -75,6 +77,7 @@ def _key(key: KeySettings, facts: ProviderFacts, pools: Mapping[str, Limits]) ->
         account=account,
         models=None if key.models is None else frozenset(key.models),
         limits=overlay(facts.limits, key.limits),
+        caps=overlay_caps(facts.caps, key.caps),
         account_limits=pools.get(account, Limits()),
         base_url=None if key.base_url is None else key.base_url.rstrip("/"),
     )
@@ -90,6 +93,7 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         base_url=facts.base_url,
         keyless=facts.keyless,
         limits=model.limits,
+        token_weight=token_weight(model, facts),
         day_reset=facts.day_reset,
         timeouts=facts.timeouts,
         quirks=facts.quirks,

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.caps import HEAVIEST, Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import ApplyTo
 from cluster_gw.settings.secret import Secret
@@ -64,6 +65,7 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
         base_url: where it is, up to and including `/v1`; without credentials.
         keyless: whether it is called without a credential.
         limits: bounds of each of its keys over all models; a key's own bounds win.
+        caps: what the provider caps over all models of each key; a key's own caps win.
         accounts: accounts with limits of their own, by the name that keys give as `account`.
         day_reset: `rolling`, or the zone in which the provider's day ends.
         timeouts: bounds of the phases of a call.
@@ -74,6 +76,7 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
     base_url: str | None = None
     keyless: bool | None = None
     limits: Limits = Limits()
+    caps: Caps = Caps()
     accounts: dict[Id, AccountSettings] = msgspec.field(default_factory=dict)
     day_reset: str | None = None
     timeouts: TimeoutSettings = TimeoutSettings()
@@ -91,6 +94,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
             that the key is an account of its own, by its id.
         base_url: overrides the provider's, for relays.
         limits: its own bounds over all models.
+        caps: its own caps over all models.
     """
 
     id: Id
@@ -100,6 +104,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
     account: Id | None = None
     base_url: str | None = None
     limits: Limits = Limits()
+    caps: Caps = Caps()
 
 
 class Price(Section, frozen=True, kw_only=True):
@@ -128,6 +133,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         tools: whether it can call tools.
         vision: whether it takes images.
         limits: bounds of this model on each key.
+        token_weight: how many tokens of `caps.tpd` one of its tokens uses; unset means 1, or what
+            the preset says of such models.
         monthly_tokens: tokens the provider gives away each month and key.
         price: what it costs.
         quality_hint: quality somebody measured.
@@ -144,6 +151,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     tools: bool = True
     vision: bool = False
     limits: Limits = Limits()
+    token_weight: Annotated[float, Meta(ge=0.0, le=HEAVIEST)] | None = None
     monthly_tokens: Annotated[int, Meta(ge=0, le=10**15)] | None = None
     price: Price = Price()
     quality_hint: Ratio | None = None

@@ -183,7 +183,7 @@ class Admissions:
         """Run the script, once more with the server's clock if ours is in another day."""
         own = bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))
         template, now_ms = plan.reserve, self._server_now_ms()
-        rest = plan.bounds + (bulk(now_ms) if now_ms else ZERO)
+        rest = template.tail + (bulk(now_ms) if now_ms else ZERO)
         day = self._days.packed(self._clock_ms(), zone)
         reply = await self._client.run_packed(
             template, b"".join((template.head, own, self._worker, day, rest))
@@ -201,14 +201,15 @@ class Admissions:
             barred = self.bars.barring(plan.health, HEALTH_SCOPES, now_s)
             if barred is not None:
                 return barred
-        for subject in plan.windows:
+        for subject in plan.subjects:
             refusal = self.refusals.barring(subject, demand_tokens=demand_tokens, now_s=now_s)
             if refusal is not None:
                 return refusal
         return None
 
     def _refused(self, plan: Plan, demand_tokens: int, reply: list[Reply]) -> Refusal:
-        gate, position = Gate(reply[1].decode()), int(reply[2])
+        position = int(reply[2])
+        gate = plan.gate(Gate(reply[1].decode()), position)
         if gate is Gate.DAY_STALE:  # twice: the server's own day cannot be told; ask again soon
             return Refusal(gate=gate, scope=plan.scope(0), retry_after_ms=DAY_STALE_RETRY_MS)
         refusal = Refusal(gate=gate, scope=plan.scope(position), retry_after_ms=int(reply[3]))
@@ -217,7 +218,7 @@ class Admissions:
             self.bars.refused(record, gate, refusal.retry_after_ms, self._monotonic_s())
             return refusal
         self.refusals.remember(
-            plan.windows[position - 1],
+            plan.subject(position),
             refusal,
             demand_tokens=demand_tokens,
             now_s=self._monotonic_s(),

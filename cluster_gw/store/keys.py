@@ -15,6 +15,7 @@ from cluster_gw.errors import ConfigInvalidError
 
 PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,15}")
 WHOLE_KEY: Final = "_all"
+KEY_CAPS: Final = "_caps"
 WHOLE_ACCOUNT: Final = "_acct"
 
 
@@ -50,6 +51,16 @@ KEY_SHAPES: Final = (
         type="hash",
         ttl="27 h",
         content="The same for an account over all its keys; only where the account has limits.",
+    ),
+    KeyShape(
+        pattern="w:{<provider>.<account>}:<key>:_caps",
+        type="hash",
+        ttl="32 days",
+        content="What a key with caps has used over all its models, by UTC's calendar. now: day "
+        "(yyyymmdd), its end in ms, its requests and weighted tokens (thousandths); month "
+        "(yyyymm), its end in ms, its tokens; until when (ms) no lease expires. @<lease id>: R in "
+        "flight, X expired; expiry (ms), worker, day, month, estimate, prompt tokens, weight "
+        "(thousandths).",
     ),
     KeyShape(
         pattern="h:{<provider>.<account>}:<key>:<model>",
@@ -156,7 +167,7 @@ KEY_SHAPES: Final = (
 def encode_part(text: str) -> str:
     """Percent-encode text for use between colons; letters, digits and `-_.~` stay.
 
-    A leading underscore does not stay: it is ours, for `_all` and `_acct`.
+    A leading underscore does not stay: it is ours, for `_all`, `_caps` and `_acct`.
     """
     # surrogatepass: a lone surrogate cannot be encoded otherwise, and must not raise here.
     encoded = quote(text, safe="", errors="surrogatepass")
@@ -204,6 +215,10 @@ class Keys:
     def key_window(self, slot: str, key: str) -> str:
         """The window of a key over all its models."""
         return self._window(slot, f"{encode_part(key)}:{WHOLE_KEY}")
+
+    def key_caps(self, slot: str, key: str) -> str:
+        """What a key has used of its caps."""
+        return self._window(slot, f"{encode_part(key)}:{KEY_CAPS}")
 
     def account_window(self, slot: str) -> str:
         """The window of an account over all its keys."""

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
+from cluster_gw.core.limits.caps import PLAIN_WEIGHT, Caps
 from cluster_gw.core.limits.cooldown import Cooldown
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
 from cluster_gw.core.routing.statistics import Sample, of_sample, values_of
@@ -16,7 +17,12 @@ from cluster_gw.units import KeyId, LeaseId
 
 
 class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """A target as admission sees it; built once per catalog, not per request."""
+    """A target as admission sees it; built once per catalog, not per request.
+
+    Attributes:
+        caps: of the key over all its models.
+        token_weight: of the model in its key's daily tokens, thousandths.
+    """
 
     provider: str
     account: str
@@ -26,6 +32,8 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     model_limits: Limits
     key_limits: Limits
     account_limits: Limits = Limits()
+    caps: Caps = Caps()
+    token_weight: int = PLAIN_WEIGHT
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -20,20 +20,25 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         route: what tells which server of a cluster has the keys.
         head: the packed beginning; as many packed arguments as it was made for must follow.
+        tail: packed arguments that stand before the last one, the time.
     """
 
     script: Script
     route: tuple[str | int, ...]
     head: bytes
+    tail: bytes = b""
 
 
-def template_of(script: Script, keys: Sequence[str], arguments: int) -> Template:
-    """Pack the beginning of a call that takes `arguments` arguments."""
+def template_of(
+    script: Script, keys: Sequence[str], arguments: int, tail: Sequence[int] = ()
+) -> Template:
+    """Pack the beginning of a call that takes `arguments` arguments and those of its tail."""
     route: tuple[str | int, ...] = ("EVALSHA", script.sha, len(keys), *keys)
     return Template(
         script=script,
         route=route,
-        head=b"*%d\r\n%b" % (len(route) + arguments, bulk(*route)),
+        head=b"*%d\r\n%b" % (len(route) + arguments + len(tail), bulk(*route)),
+        tail=bulk(*tail),
     )
 
 

@@ -4,7 +4,8 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.core.limits.windows import CalendarDay, Limits, calendar_day
+from cluster_gw.core.limits.caps import WEIGHT_SCALE, Caps
+from cluster_gw.core.limits.windows import CalendarDay, Gate, Limits, calendar_day
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.packing import Template, bulk, template_of
@@ -31,11 +32,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         statistics: the record of the target.
         windows: the hash of each window, in order, that of the model first.
         scopes: `model`, `key` or `account` for each window.
+        subjects: what a refusal by a limit is about: the windows, then the key's caps at the
+            model's weight.
         days: requests and tokens a day for each window, -1 for none.
         limits: five bounds for each window, -1 for none.
-        reserve: the beginning of the call that admits.
-        settle: the beginning of the call that settles.
-        bounds: the limits, packed.
+        reserve: the call that admits; its tail are limits and caps.
+        settle: the call that settles.
+        minute_cap_at: the window whose requests a minute are the provider's cap; 0 for none.
     """
 
     keys: tuple[str, ...]
@@ -43,17 +46,31 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     statistics: str
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
+    subjects: tuple[str, ...]
     days: tuple[int, ...]
     limits: tuple[int, ...]
     reserve: Template
     settle: Template
-    bounds: bytes
+    minute_cap_at: int = 0
 
     def scope(self, position: int) -> str:
-        """The scope of subject `position`, counted from 1; 0 stands for none of them."""
+        """The scope of what stands at `position` in a refusal: a window, counted from 1.
+
+        0 stands for none of them; above the windows come the key's health and its caps.
+        """
         if not position:
             return SCOPE_NONE
         return self.scopes[position - 1] if position <= len(self.scopes) else SCOPE_KEY
+
+    def subject(self, position: int) -> str:
+        """What a limit that refused at `position` is about."""
+        return self.subjects[min(position, len(self.subjects)) - 1]
+
+    def gate(self, told: Gate, position: int) -> Gate:
+        """The gate of a refusal: a cap of the minute is counted as requests of the key's window."""
+        if told is Gate.RPM and position == self.minute_cap_at:
+            return Gate.PROVIDER_MINUTE_CAP
+        return told
 
 
 class Plans:
@@ -81,7 +98,8 @@ class Plans:
             (SCOPE_KEY, self._keys.key_window(slot, target.key)),
             (SCOPE_ACCOUNT, self._keys.account_window(slot)),
         )
-        bounds = (target.model_limits, target.key_limits, target.account_limits)
+        key_limits, has_minute_cap = with_minute_cap(target.key_limits, target.caps.rpm)
+        bounds = (target.model_limits, key_limits, target.account_limits)
         held = [
             (scope, window, limits)
             for (scope, window), limits in zip(all_scopes, bounds, strict=True)
@@ -89,21 +107,45 @@ class Plans:
         ]
         windows = tuple(window for _, window, _ in held)
         limits = tuple(bound for _, _, one in held for bound in five(one))
+        scopes = tuple(scope for scope, _, _ in held)
         health = self._keys.health(slot, target.key, target.model)
-        keys = (self._keys.lease_expiries(slot), *health, *windows)
+        keys: tuple[str, ...] = (self._keys.lease_expiries(slot), *health, *windows)
+        subjects: tuple[str, ...] = windows
+        caps: tuple[int, ...] = ()
+        if target.caps.needs_record():
+            record = self._keys.key_caps(slot, target.key)
+            keys, subjects = (*keys, record), (*subjects, f"{record} {target.token_weight}")
+            caps = caps_of(target.caps, target.token_weight)
         statistics = self._keys.statistics(slot, target.key, target.model)
         return Plan(
             keys=keys,
             health=health,
             statistics=statistics,
             windows=windows,
-            scopes=tuple(scope for scope, _, _ in held),
+            scopes=scopes,
+            subjects=subjects,
             days=tuple(bound for _, _, one in held for bound in a_day(one)),
             limits=limits,
-            reserve=template_of(self._reserve, keys, RESERVE_ARGS + len(limits)),
-            settle=template_of(self._settle, (*keys, statistics), SETTLE_ARGS),
-            bounds=bulk(*limits),
+            reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
+            settle=template_of(self._settle, (*keys, statistics), SETTLE_ARGS, caps[-1:]),
+            minute_cap_at=scopes.index(SCOPE_KEY) + 1 if has_minute_cap else 0,
         )
+
+
+def with_minute_cap(limits: Limits, cap_rpm: int | None) -> tuple[Limits, bool]:
+    """Hold the key's window to a cap of the minute too; tell whether that is the tighter one."""
+    if cap_rpm is None or (limits.rpm is not None and limits.rpm < cap_rpm):
+        return limits, False
+    return msgspec.structs.replace(limits, rpm=cap_rpm), True
+
+
+def caps_of(caps: Caps, weight: int) -> tuple[int, ...]:
+    """What `reserve` takes of caps: requests, weighted tokens (thousandths), month, weight."""
+    weighted = NO_LIMIT if caps.tpd is None else caps.tpd * WEIGHT_SCALE
+    requests, month = (
+        NO_LIMIT if bound is None else bound for bound in (caps.rpd, caps.monthly_tokens)
+    )
+    return requests, weighted, month, weight
 
 
 def five(limits: Limits) -> tuple[int, ...]:

@@ -14,7 +14,15 @@ from cluster_gw.store.lease import Refusal
 
 REMEMBER_MAX_S: Final = 1.0
 MAX_ENTRIES: Final = 10_000
-TOKEN_GATES: Final = frozenset({Gate.TPM, Gate.TPD, Gate.TOO_LARGE})
+TOKEN_GATES: Final = frozenset(
+    {
+        Gate.TPM,
+        Gate.TPD,
+        Gate.TOO_LARGE,
+        Gate.PROVIDER_DAILY_TOKEN_CAP,
+        Gate.MONTHLY_BUDGET_CAP,
+    }
+)
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):

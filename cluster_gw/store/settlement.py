@@ -213,7 +213,7 @@ class SettlementQueue:
         if entry.zone is None:
             return b"".join((entry.template.head, entry.own, now))
         day = self._days.packed(entry.day_ms or self._clock_ms(), entry.zone)
-        return b"".join((entry.template.head, entry.own, day, now))
+        return b"".join((entry.template.head, entry.own, day, entry.template.tail, now))
 
     def _finish(self) -> None:
         self.pending -= 1

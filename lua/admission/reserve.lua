@@ -6,7 +6,7 @@
 -- @keys 2 health hash 54h rest and breaker of the target
 -- @keys 3 health hash 54h rest of the key over all its models
 -- @keys 4 window hash 27h counters and leases of a window, that of the model
--- @keys 5.. window hash as_4 further windows
+-- @keys 5.. window hash as_4 further windows; then, where there are caps, the record of the key's caps
 -- @args 1 lease_id text minted by the caller: the operation id
 -- @args 2 estimate tokens what is reserved
 -- @args 3 prompt tokens the part that stays counted when the lease expires
@@ -15,11 +15,13 @@
 -- @args 6 day_id yyyymmdd 0 for a rolling day
 -- @args 7 day_end ms first instant after that day, 0 for a rolling one
 -- @args 8.. rpm,rpd,tpm,tpd,concurrency count five for each window, -1 for no limit
+-- (then, where there are caps: requests and weighted tokens a day, tokens a month, -1 for none; weight)
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', requests left this minute, tokens left this minute, second}, -1 for no limit;
 -- and {.., generation, 1 for a trial or 0, now_ms} where something of health is recorded
 -- @returns {2, 'ok' or 'settled', -1, -1, 0} when the lease id was seen before
--- @returns {0, gate, window 1.., ms until it may open, now_ms}; 0 for day_stale, above the last for KEYS[3]
+-- @returns {0, gate, window 1.., ms until it may open, now_ms}; 0 for day_stale, above the last for KEYS[3],
+-- above that for the caps
 -- @errors GW_BADARG
 -- @idempotent by lease id, until 10 min after the lease ended
 -- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired
@@ -32,8 +34,10 @@
 -- A slot may be freed, a trial may end any moment; these only space the questions.
 local CONCURRENCY_RETRY_MS, TRIAL_RETRY_MS = 100, 1000
 
-local windows, last = #KEYS - 3, #ARGV
-if windows < 1 or last ~= 8 + 5 * windows then
+local last = #ARGV
+local has_caps = last == 5 * #KEYS - 8 -- one key more, four arguments instead of a window's five
+local windows = #KEYS - (has_caps and 4 or 3)
+if windows < 1 or not (has_caps or last == 5 * #KEYS - 7) then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
 local lease_id, estimate, prompt, ttl, worker = ARGV[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5]
@@ -77,24 +81,7 @@ for n = 1, windows do
   local sets
   if not s or s + 0 ~= second or now >= ends + 0 or now >= quiet + 0
     or (day + 0 < CALENDAR_MIN) ~= (day_id == 0) then
---@include lib/present.lua
-    if s and (now >= quiet + 0 or s - second > SECONDS) then -- something is written at once
-      if call('ZSCORE', lz, lease_id) then
-        return { 2, call('HEXISTS', KEYS[4], field) == 1 and OK or SETTLED, -1, -1, 0 }
-      end
-      if now >= quiet + 0 then
---@include lib/expire.lua
-        text = expire(key, now)
-      end
-    end
-    local is_lap
-    s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
-      present(key, text, day_id, day_end, now)
-    if is_lap then
-      lapped = lapped or {}
-      lapped[#lapped + 1] = key
-    end
-    moved = (n == 1 or is_lap) and rs or moved
+--@include lib/reserve_move.lua
   end
   r, t, rs, ts, drs, dts, count = r + 1, t + estimate, rs + 1, ts + estimate, drs + 1, dts + estimate,
     count + 1
@@ -117,6 +104,11 @@ for n = 1, windows do
   end
 end
 
+local caps_now, caps_lease, caps_is_new
+if has_caps then
+--@include lib/caps_gate.lua
+end
+
 -- A lease id that is known is not counted again; asked only now, since it is seldom known.
 local is_known
 if gate then
@@ -137,6 +129,9 @@ for n = 1, windows do
   else
     call('HSET', KEYS[n + 3], 'now', writes[3 * n - 2], field, writes[3 * n - 1])
   end
+end
+if caps_now then
+--@include lib/caps_write.lua
 end
 if moved then
 --@include lib/forget.lua

@@ -6,7 +6,7 @@
 -- @keys 2 health hash 54h rest and breaker of the target
 -- @keys 3 health hash 54h rest of the key over all its models
 -- @keys 4 window hash 27h counters and leases of a window, that of the model
--- @keys 5.. window hash as_4 further windows, those of the reservation
+-- @keys 5.. window hash as_4 further windows, those of the reservation; then the record of its caps
 -- @keys last stats hash 8days statistics of the target
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
@@ -16,6 +16,7 @@
 -- @args 6 sample text what it says of reliability and speed: seven numbers to add, lib/statistics.lua; or empty
 -- @args 7 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
 -- @args 8 day_end ms first instant after that day, 0 for a rolling one
+-- @args 9.. weight thousandths of the model, only where there are caps
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- and {.., 1} when an end that might have been forgiven was the third in a row
@@ -32,12 +33,14 @@
 local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
 local SEVEN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 
-local windows, last = #KEYS - 4, #ARGV
-if windows < 1 or last ~= 9 then
+local last = #ARGV
+local has_caps = last == 10
+local windows = #KEYS - (has_caps and 5 or 4)
+if windows < 1 or (last ~= 9 and not has_caps) then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
 local lease_id, actual, requests, slot = ARGV[1], ARGV[2] + 0, ARGV[3] - 1, ARGV[4]
-local day_id, day_end, now = ARGV[7] + 0, ARGV[8] + 0, ARGV[9] + 0
+local day_id, day_end, now = ARGV[7] + 0, ARGV[8] + 0, ARGV[last] + 0
 local add_s, add_f, add_t, add_tok, add_lat, add_fb, add_fbs = match(ARGV[6], SEVEN)
 if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and actual <= EXACT_MAX
   and day_id >= 0 and day_end >= 0 and now >= 0) or (not add_s and ARGV[6] ~= '')
@@ -57,7 +60,7 @@ end
 local lz, field, code = KEYS[1], '@' .. lease_id, LATE
 
 local writes = { false, false, false, false, false, false } -- room for two windows, taken at once
-local is_old, hour_writes = false, nil
+local is_old, hour_writes, caps_now, caps_is_new = false, nil, nil, nil
 local lease, state, expiry, bucket, period, tokens
 for n = 1, windows do
   local key = KEYS[n + 3]
@@ -115,6 +118,9 @@ for n = 1, windows do
   end
 end
 
+if has_caps then
+--@include lib/caps_settle.lua
+end
 if not lease then
 --@include lib/late.lua
 end
@@ -135,12 +141,8 @@ for n = 1, windows do
     call('HDEL', key, field)
   end
 end
-for _, one in ipairs(hour_writes or {}) do
-  call('HSET', one[1], one[2], one[3])
-end
-if is_old then
-  call('ZADD', lz, format('%d', now + MARK_MS), lease_id)
-  call('PEXPIRE', lz, KEEP_MS)
+if caps_now or hour_writes or is_old then
+--@include lib/settle_rest.lua
 end
 if is_booked then
   return { 1, code, 1 }

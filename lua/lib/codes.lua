@@ -4,6 +4,8 @@ local RPM, RPD, TPM, TPD = 'rpm', 'rpd', 'tpm', 'tpd'
 local CONCURRENCY, DAY_STALE, TOO_LARGE = 'concurrency', 'day_stale', 'too_large'
 local COOLDOWN, BREAKER_OPEN, TRIAL_TAKEN = 'cooldown', 'breaker_open', 'trial_taken'
 local BENCH = 'bench'
+local DAILY_CAP, DAILY_TOKEN_CAP = 'provider_daily_cap', 'provider_daily_token_cap'
+local MONTHLY_CAP = 'monthly_budget_cap'
 local TOO_OLD, ALIVE, HELD, STALE = 'too_old', 'alive', 'held', 'stale'
 
 local call, KEYS, ARGV = redis.call, KEYS, ARGV

@@ -4,7 +4,7 @@ local function is_leap(year)
   return year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
 end
 
--- The month that contains `now`: id (yyyymm) and end, the first instant after it.
+-- The month that contains `now`: id (yyyymm), end, the first instant after it, and its day of `now`.
 local function month_at(now)
   local day_ms = 86400000
   local days, year, month = math.floor(now / day_ms), 1970, 1
@@ -15,5 +15,5 @@ local function month_at(now)
   while days >= lengths[month] do
     days, month = days - lengths[month], month + 1
   end
-  return year * 100 + month, (math.floor(now / day_ms) - days + lengths[month]) * day_ms
+  return year * 100 + month, (math.floor(now / day_ms) - days + lengths[month]) * day_ms, days + 1
 end

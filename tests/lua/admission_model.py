@@ -125,8 +125,12 @@ class AdmissionModel:
         now_ms: int,
         worker: str,
         unwell: Sequence[tuple[str, int, int]] = (),
+        capped: Sequence[tuple[str, int, int]] = (),
     ) -> tuple[str, int, int]:
-        """Give (code, window position or 0, ms to wait or 0); `unwell` are gates of health."""
+        """Give (code, window position or 0, ms to wait or 0).
+
+        `unwell` and `capped` are gates of health and caps that are closed.
+        """
         if lease_id in self.forget_at_ms:
             first = self.windows.get(next(iter(bounds)))
             return ("ok" if first and lease_id in first.leases else "settled"), 0, 0
@@ -136,7 +140,7 @@ class AdmissionModel:
             window = self.windows.setdefault(name, Window())
             window.expire(now_ms)
             refused[name] = window.advance(now_ms)
-        refusal = self._refusal(bounds, estimate, now_ms, unwell)
+        refusal = self._refusal(bounds, estimate, now_ms, unwell, capped)
         if refusal is not None:
             self.windows |= refused
             for name in created:  # a refusal creates nothing
@@ -207,6 +211,7 @@ class AdmissionModel:
         estimate: int,
         now_ms: int,
         unwell: Sequence[tuple[str, int, int]],
+        capped: Sequence[tuple[str, int, int]],
     ) -> tuple[str, int, int] | None:
         closed = list(unwell)
         for position, (name, limits) in enumerate(bounds.items(), start=1):
@@ -226,4 +231,7 @@ class AdmissionModel:
             full = limits.concurrency
             if full is not None and window.in_flight() + 1 > full:
                 closed.append(("concurrency", position, 100))
+        if any(gate == "too_large" for gate, _, _ in capped):
+            return capped[0]
+        closed.extend(capped)
         return max(closed, key=lambda one: one[2]) if closed else None

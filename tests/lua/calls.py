@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from redis import Redis
 
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import Lease, Outcome, TargetLimits, outcome_text, slot_name
-from cluster_gw.store.plan import five
+from cluster_gw.store.plan import caps_of, five
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
 from tests.lua.window_fields import Held, leases, numbers
@@ -20,6 +21,7 @@ OTHER: Final = KEYS.model_window(SLOT, "k", "other")
 WHOLE: Final = KEYS.key_window(SLOT, "k")
 BESIDE: Final = KEYS.model_window(SLOT, "k2", "m")
 ACCOUNT: Final = KEYS.account_window(SLOT)
+CAPPED: Final = KEYS.key_caps(SLOT, "k")
 NOW_MS: Final = 1_795_000_000_000
 
 
@@ -54,10 +56,14 @@ class Admission:
         ttl_ms: int = 30_000,
         day: tuple[int, int] = (0, 0),
         worker: str = "w1",
+        caps: tuple[Caps, int] | None = None,
     ) -> list[Any]:
+        """Reserve; `caps` are those of the key and the model's weight in thousandths."""
         limits = [bound for _, one in bounds for bound in five(one)]
+        if caps is not None:
+            limits += caps_of(*caps)
         reply: list[Any] = self._reserve(
-            keys=names([window for window, _ in bounds]),
+            keys=[*names([window for window, _ in bounds]), *([CAPPED] if caps else ())],
             args=[lease, estimate, prompt, ttl_ms, worker, *day, *limits, now_ms],
         )
         return reply
@@ -73,11 +79,20 @@ class Admission:
         second: int = 0,
         outcome: str = "success 0 0",
         sample: str = "",
+        weight: int | None = None,
     ) -> list[Any]:
         """Settle; `second` is what the reservation told, and may be wrong."""
+        weights = [] if weight is None else [weight]
         reply: list[Any] = self._settle(
-            keys=[*names(windows), OTHER_STATISTICS if windows[0] == OTHER else STATISTICS],
-            args=[lease, actual, counts_request, slot_name(second), outcome, sample, *day, now_ms],
+            keys=[
+                *names(windows),
+                *([CAPPED] if weights else ()),
+                OTHER_STATISTICS if windows[0] == OTHER else STATISTICS,
+            ],
+            args=[
+                *(lease, actual, counts_request, slot_name(second), outcome, sample),
+                *(*day, *weights, now_ms),
+            ],
         )
         return reply
 

@@ -10,12 +10,15 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import Cause, Cooldown, Scope
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.lease import Outcome
 from cluster_gw.store.scripts import Scripts
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.lua.calls import (
+    ACCOUNT,
+    CAPPED,
     HEALTH,
     KEYS,
     MODEL,
@@ -30,9 +33,16 @@ from tests.lua.calls import (
 from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
 from tests.lua.health_calls import MARKS, RECORD, ModelScripts
 
-MINUTE_MS = 60_000
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
 NO_KEY = {"TIME", "PUBLISH"}
-EVERY_KEY = {*names([MODEL, WHOLE, OTHER]), *OTHER_HEALTH, *CLIENT_KEYS, MARKS, RECORD}
+EVERY_KEY = {
+    *names([MODEL, WHOLE, OTHER, ACCOUNT]),
+    *OTHER_HEALTH,
+    CAPPED,
+    *CLIENT_KEYS,
+    MARKS,
+    RECORD,
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +72,17 @@ def run_everything(admission: Admission) -> None:
     admission.reserve("g", *both, now_ms=NOW_MS + 20 * MINUTE_MS, worker="dead")
     admission.reap("dead", window=WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
     admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
+
+
+def run_everything_of_caps(admission: Admission) -> None:
+    bounds, caps = ((MODEL, Limits()), (ACCOUNT, Limits(rpm=9))), (Caps(rpd=2), 2000)
+    admission.reserve("m", *bounds, caps=caps, ttl_ms=1_000)
+    admission.reserve("n", *bounds, caps=caps)
+    admission.reserve("o", *bounds, caps=caps)
+    admission.settle("n", MODEL, ACCOUNT, weight=2000)
+    admission.reserve("p", *bounds, caps=caps, now_ms=NOW_MS + DAY_MS)
+    admission.settle("m", MODEL, ACCOUNT, weight=2000, now_ms=NOW_MS + DAY_MS)
+    admission.settle("ghost of m", MODEL, ACCOUNT, weight=2000, now_ms=NOW_MS + 2 * DAY_MS)
 
 
 def run_everything_of_health(admission: Admission) -> None:
@@ -104,6 +125,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
     with redis.monitor() as monitor:  # type: ignore[no-untyped-call]
         run_everything(admission)
         run_everything_of_health(admission)
+        run_everything_of_caps(admission)
         run_everything_of_a_client(client)
         run_everything_of_a_model(ModelScripts(redis, scripts))
         redis.echo("end")
@@ -124,6 +146,7 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
 
     run_everything(Admission(cluster_node, scripts))
     run_everything_of_health(Admission(cluster_node, scripts))
+    run_everything_of_caps(Admission(cluster_node, scripts))
     run_everything_of_a_client(ClientScripts(cluster_node, scripts))
     run_everything_of_a_model(ModelScripts(cluster_node, scripts))
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, PhaseTimeouts, Route
@@ -167,3 +168,41 @@ def test_account_bounds_go_to_every_key_of_it(base: dict[str, Any], load: Load) 
     acme = Limits(rpm=60, tpd=1_000_000)
     assert [key.account_limits for key in routes[BIG].keys] == [acme, acme, Limits()]
     assert [key.account_limits for key in routes[SMALL].keys] == [Limits(concurrency=2)]
+
+
+def test_caps_of_a_key_win_over_the_providers_and_those_over_the_presets(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["providers"]["far"] = {
+        "preset": "openrouter",
+        "caps": {"tpd": "1M", "monthly_tokens": "20M"},
+    }
+    base["keys"] = [
+        {"id": name, "provider": "far", "secret": f"secret-of-{name}", "caps": caps}
+        for name, caps in (("a", {}), ("b", {"rpd": 7}), ("c", {"rpd": 0, "monthly_tokens": 0}))
+    ]
+
+    keys = build_catalog(load(base).settings, 1).routes[BIG].keys
+
+    assert [key.caps for key in keys] == [
+        Caps(rpd=1000, tpd=1_000_000, monthly_tokens=20_000_000),
+        Caps(rpd=7, tpd=1_000_000, monthly_tokens=20_000_000),
+        Caps(tpd=1_000_000),
+    ]
+
+
+def test_models_of_a_preset_that_weighs_tokens_weigh_what_their_day_says(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["providers"]["far"] = {"preset": "navy"}
+    base["models"] = [
+        {"provider": "far", "model": "tripled", "limits": {"tpd": "50k"}},
+        {"provider": "far", "model": "told", "limits": {"tpd": "50k"}, "token_weight": 2.5},
+        {"provider": "far", "model": "plain"},
+        {"provider": "local", "model": "elsewhere", "limits": {"tpd": 5}},
+    ]
+
+    routes = build_catalog(load(base).settings, 1).routes
+
+    weights = {route.model: route.token_weight for route in routes.values()}
+    assert weights == {"tripled": 3.0, "told": 2.5, "plain": 1.0, "elsewhere": 1.0}

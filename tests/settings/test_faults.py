@@ -41,6 +41,27 @@ FAULTS = [
     ("server.port", None, "server.port: expected a whole number from 1 to 65535, got nothing"),
     ("server.host", "", "server.host: must not be empty"),
     (
+        "providers.far.caps.monthly_token",
+        1,
+        (
+            'providers.far.caps.monthly_token: unknown field "monthly_token"; '
+            'did you mean "monthly_tokens"?'
+        ),
+    ),
+    (
+        "providers.far.caps.tpd",
+        -1,
+        (
+            "providers.far.caps.tpd: expected a whole number from 0 to 1000000000000 "
+            "such as 150000, 150k, 15M or 1.5B, got -1"
+        ),
+    ),
+    (
+        "models.0.token_weight",
+        1001,
+        "models[0].token_weight: expected a number from 0 to 1000, got 1001",
+    ),
+    (
         "providers.far.accounts.far-b",
         {"limits": {"rpm": 1}},
         'providers.far.accounts.far-b: unknown "far-b"; did you mean "far-a"?',

@@ -73,7 +73,8 @@ def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scr
 
     assert plan.settle.head + bulk(*args) == pack((name, sha, len(names), *names, *args))
     assert plan.settle.route[3] == plan.keys[0]
-    assert plan.bounds == bulk(*plan.limits)
+    assert plan.reserve.tail == bulk(*plan.limits)
+    assert plan.settle.tail == b""
 
 
 def test_equal_targets_share_a_plan(keys: Keys, scripts: Scripts) -> None:

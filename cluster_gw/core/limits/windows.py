@@ -32,6 +32,10 @@ class Gate(StrEnum):
     CONCURRENCY = "concurrency"
     DAY_STALE = "day_stale"
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit: waiting never helps
+    PROVIDER_MINUTE_CAP = "provider_minute_cap"  # of the key over all its models (`caps.py`)
+    PROVIDER_DAILY_CAP = "provider_daily_cap"
+    PROVIDER_DAILY_TOKEN_CAP = "provider_daily_token_cap"  # noqa: S105 - a name, no secret
+    MONTHLY_BUDGET_CAP = "monthly_budget_cap"
     COOLDOWN = "cooldown"  # it rests (`rest.py`)
     BREAKER_OPEN = "breaker_open"
     BENCH = "bench"  # the model rests on all its keys (`bench.py`); found before Redis is asked

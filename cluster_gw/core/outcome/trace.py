@@ -59,6 +59,10 @@ class SkipCode(StrEnum):
     TPD = "tpd"
     CONCURRENCY = "concurrency"
     DAY_STALE = "day_stale"
+    PROVIDER_MINUTE_CAP = "provider_minute_cap"
+    PROVIDER_DAILY_CAP = "provider_daily_cap"
+    PROVIDER_DAILY_TOKEN_CAP = "provider_daily_token_cap"  # noqa: S105 - a name, no secret
+    MONTHLY_BUDGET_CAP = "monthly_budget_cap"
     COOLDOWN = "cooldown"
     BENCH = "bench"
     BREAKER_OPEN = "breaker_open"

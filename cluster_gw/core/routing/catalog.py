@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.price import FREE, Price
 from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.outcome.gate import GatePolicy
@@ -31,6 +32,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         account: keys of one account share its Redis slot; the key id when none was configured.
         models: upstream models this key may serve; None means all.
         limits: bounds of this key over all its models.
+        caps: what its provider caps over all its models.
         account_limits: bounds of its account over all keys, the same for each of them.
         base_url: overrides the provider's, for relays.
     """
@@ -40,6 +42,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     models: frozenset[str] | None = None
     limits: Limits = Limits()
+    caps: Caps = Caps()
     account_limits: Limits = Limits()
     base_url: str | None = None
 
@@ -55,6 +58,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     keyless: bool = False
     limits: Limits = Limits()
+    token_weight: float = 1.0
     day_reset: str = ROLLING
     timeouts: PhaseTimeouts = PhaseTimeouts()
     quirks: frozenset[str] = frozenset()
