@@ -1,6 +1,10 @@
 """From checked settings to what requests see: catalogue, targets, clients."""
 
+from types import MappingProxyType
+from typing import Final
+
 from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
+from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.catalog import Catalog
 from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import build_targets
@@ -10,8 +14,10 @@ from cluster_gw.server.origin import read_network
 from cluster_gw.server.serving import Serving
 from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
-from cluster_gw.settings.sections import AuthSettings
+from cluster_gw.settings.sections import AuthSettings, GuardrailSettings
 from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
+
+OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
 
 
 def build_serving(settings: Settings, version: int) -> Serving:
@@ -35,6 +41,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,
                 bench=routing.bench,
+                guardrails=_guardrails(routing.guardrails),
                 queue=QueuePolicy(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),
@@ -48,6 +55,15 @@ def build_serving(settings: Settings, version: int) -> Serving:
         ),
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
         strangers=_stranger_policy(settings.auth),
+    )
+
+
+def _guardrails(settings: GuardrailSettings) -> Guardrails:
+    most = settings.unified_max_tokens
+    return Guardrails(
+        budget_tokens=settings.request_max_tokens_budget,
+        most_output_tokens=most if isinstance(most, int) else OUTPUT_BOUNDS[most],
+        checks_tool_arguments=settings.validate_tool_arguments,
     )
 
 

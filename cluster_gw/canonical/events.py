@@ -66,7 +66,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         raw: the body as received (after content decoding).
         text: answer text of all choices, concatenated.
         characters: output characters of any kind: text, reasoning, tool calls.
-        tool_call_count: complete tool calls over all choices.
+        tool_calls: complete tool calls over all choices.
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
     """
@@ -74,6 +74,11 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     raw: bytes
     text: str = ""
     characters: int = 0
-    tool_call_count: int = 0
+    tool_calls: tuple[ToolCallDelta, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
+
+    @property
+    def tool_call_count(self) -> int:
+        """Complete tool calls over all choices."""
+        return len(self.tool_calls)

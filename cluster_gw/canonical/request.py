@@ -28,6 +28,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         stream: whether the client wants server-sent events.
         include_usage: whether the client asked for the usage frame of a stream.
         max_tokens: `max_completion_tokens`, else `max_tokens`; None when unset.
+        is_bounded: `max_tokens` is the gateway's own and goes in place of what `fields` say.
         choices: `n`, at least 1.
         wants_tools: a non-empty `tools` array was given.
         wants_format: a `response_format` other than `text` was given.
@@ -43,6 +44,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stream: bool
     include_usage: bool = False
     max_tokens: int | None = None
+    is_bounded: bool = False
     choices: int = 1
     wants_tools: bool = False
     wants_format: bool = False

@@ -6,18 +6,21 @@ that nobody reads.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.gate import judge
 from cluster_gw.core.outcome.peek import Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
+from cluster_gw.core.outcome.tool_calls import join_calls
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.tool_check import find_violation
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
@@ -200,6 +203,9 @@ class Attempt:
             parts.append(chunk)
 
     def _gated(self, completion: Completion) -> Completion | Broken:
+        violation = self._find_violation(completion.tool_calls)
+        if violation is not None:
+            return Broken(fault=violation, completion=completion)
         gate = self._exchange.context.resolved.gate
         if gate.is_open or not gate.applies(stream=False):
             return completion
@@ -254,7 +260,7 @@ class Attempt:
                     for later in events[place + 1 :]:
                         self.tally.add(later)
                     held = peek.held + events[place + 1 :]
-                    rejection = self._forbidden(held)
+                    rejection = self._forbidden(held) or self._misused(held)
                     if rejection is not None:
                         return Broken(fault=rejection, tally=self.tally)
                     return OpenStream(response=response, decoder=decoder, held=held, at_end=at_end)
@@ -278,6 +284,20 @@ class Attempt:
         if rejection is None:
             return None
         return Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate")
+
+    def _misused(self, held: list[StreamEvent]) -> Fault | None:
+        """Judge the calls that are complete; with several answers nobody tells whose they are."""
+        if not self._checks_calls() or self._exchange.request.choices > 1:
+            return None
+        return self._find_violation(join_calls(held))
+
+    def _find_violation(self, calls: Sequence[ToolCallDelta]) -> Fault | None:
+        return find_violation(self._exchange.request, calls) if self._checks_calls() else None
+
+    def _checks_calls(self) -> bool:
+        exchange = self._exchange
+        rails = exchange.runtime.policy.guardrails
+        return rails.checks_tool_arguments and exchange.request.wants_tools
 
     async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
         self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)

@@ -5,6 +5,7 @@ import msgspec
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.guardrails import Guardrails
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
@@ -34,6 +35,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     cooldown: CooldownPolicy = CooldownPolicy()
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
+    guardrails: Guardrails = Guardrails()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

@@ -78,6 +78,8 @@ class OpenAIChatProvider:
         """The client's own members with the upstream's model and the platform's quirks."""
         fields = dict(request.fields)
         fields["model"] = raw(model)
+        if request.is_bounded and request.max_tokens is not None:
+            quirks.set_length(fields, request.max_tokens)
         if request.stream and not request.include_usage:
             fields["stream_options"] = with_usage(fields)
         return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
@@ -175,7 +177,7 @@ def completion_of(body: bytes, answer: AnswerBody) -> Completion:
         raw=body,
         text=text,
         characters=len(text) + sum(map(unspoken_characters, spoken)),
-        tool_call_count=sum(len(calls_of(message)) for message in spoken),
+        tool_calls=tuple([call for message in spoken for call in calls_of(message)]),
         finish_reason=choices[0].finish_reason if choices else None,
         usage=usage_of(answer.usage),
     )

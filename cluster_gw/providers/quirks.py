@@ -82,6 +82,13 @@ def apply(quirk: Quirk, fields: Fields, *, wants_tools: bool) -> Fields:
     return fields
 
 
+def set_length(fields: Fields, most_tokens: int) -> None:
+    """Bound the output, under the names the client used, else the one most platforms know."""
+    names = [name for name in LENGTH_FIELDS if name in fields]
+    for name in names or LENGTH_FIELDS[:1]:
+        fields[name] = raw(most_tokens)
+
+
 def lower_lengths(fields: Fields, most_tokens: int) -> None:
     """Lower the client's output bounds, never raise or add them."""
     for name in LENGTH_FIELDS:

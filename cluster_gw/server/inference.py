@@ -33,6 +33,7 @@ from cluster_gw.server.auth import Client
 from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
+from cluster_gw.server.guardrails import bounded_request
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.server.stranger_guard import StrangerGuard
@@ -150,6 +151,12 @@ class Inference:
             return model_not_found(request.model)
         if not client.may_use(resolved.combo):
             return model_not_allowed(request.model)
+        rails = serving.runtime.policy.guardrails
+        if rails.bounds_output:
+            bounded = bounded_request(rails, request)
+            if isinstance(bounded, ErrorBody):
+                return bounded
+            request = bounded
         return build_context(
             request,
             resolved,

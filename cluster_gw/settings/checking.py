@@ -100,7 +100,9 @@ class Checker:
         fitting = [arm for arm in arms if _fits(value, arm)]
         if len(arms) > 1 and not fitting:
             return self._refuse(path, " or ".join(_words(arm) for arm in arms), value)
-        return self._check(value, (fitting or arms)[0], path, field, extra)
+        # The text of a variable that is a number is one, wherever a number is allowed.
+        arm = min(fitting or arms, key=lambda one: isinstance(one, inspect.LiteralType))
+        return self._check(value, arm, path, field, extra)
 
     def _struct(self, value: dict[str, Any], kind: inspect.StructType, path: str) -> Any:
         fields = {field.name: field for field in kind.fields}
@@ -244,6 +246,9 @@ def _fits(value: Any, kind: inspect.Type) -> bool:
             return isinstance(value, list)
         case inspect.StrType() | inspect.LiteralType() | inspect.EnumType() | inspect.CustomType():
             return isinstance(value, str)
+        case inspect.IntType() | inspect.FloatType():
+            is_text = isinstance(value, Expanded)
+            return isinstance(value, (int, float)) or (is_text and parse_amount(value) is not None)
         case _:
             return not isinstance(value, (dict, list))
 
@@ -254,6 +259,8 @@ def _words(kind: inspect.Type) -> str:
             return "a mapping"
         case inspect.VarTupleType():
             return "a list"
+        case inspect.IntType() | inspect.FloatType():
+            return f"a number{range_of(kind).words()}"
         case inspect.LiteralType():
             return _one_of([str(v) for v in kind.values])
         case _:

@@ -164,6 +164,23 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     max_depth: PositiveCount = 1000
 
 
+class GuardrailSettings(Section, frozen=True, kw_only=True):
+    """Bounds of what one request may cost, over all combos.
+
+    Attributes:
+        request_max_tokens_budget: tokens of input (by estimate) and output together; above it a
+            request gets 413, and one that names no `max_tokens` gets what is left, at most 4096.
+            0 sets no bound.
+        unified_max_tokens: a client's `max_tokens` above it is lowered to it; `auto` is 32768.
+        validate_tool_arguments: whether an answer whose tool calls break the client's schemas is
+            tried elsewhere, as long as nothing of it was sent.
+    """
+
+    request_max_tokens_budget: Count = 0
+    unified_max_tokens: Literal["off", "auto"] | PositiveCount = "off"
+    validate_tool_arguments: bool = False
+
+
 class RoutingSettings(Section, frozen=True, kw_only=True):
     """Everything that tunes the choice of a target and the loop over targets.
 
@@ -182,6 +199,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         cooldown: rests after failures.
         penalty: points that lower a model's place.
         bench: when a model rests on all its keys.
+        guardrails: bounds of what one request may cost.
     """
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
@@ -198,6 +216,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     cooldown: CooldownPolicy = CooldownPolicy()
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
+    guardrails: GuardrailSettings = GuardrailSettings()
 
 
 class CacheSettings(Section, frozen=True, kw_only=True):

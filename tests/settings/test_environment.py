@@ -43,6 +43,13 @@ def test_every_kind_of_value_can_be_set(load: Load) -> None:
     assert settings.routing.cooldown.ceiling_s == 60
 
 
+@pytest.mark.parametrize(("value", "expected"), [("auto", "auto"), ("off", "off"), ("4096", 4096)])
+def test_a_value_may_be_a_word_or_a_number(load: Load, value: str, expected: str | int) -> None:
+    settings = load(GW_ROUTING__GUARDRAILS__UNIFIED_MAX_TOKENS=value).settings
+
+    assert settings.routing.guardrails.unified_max_tokens == expected
+
+
 @pytest.mark.parametrize("value", ["abc", "0", "70000", "8080.5", "", "1e3"])
 def test_a_tunable_out_of_range_is_ignored_with_a_warning(
     base: dict[str, Any], load: Load, value: str

@@ -67,6 +67,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "method_not_allowed": ErrorCode(405, INVALID, "The path exists for another method."),
         "request_timeout": ErrorCode(408, "timeout_error", "The body did not arrive in time."),
         "request_too_large": ErrorCode(413, INVALID, "The body is above the configured bound."),
+        "request_token_budget": ErrorCode(
+            413, INVALID, "Input and output together are above the operator's budget of a request."
+        ),
         "context_length_exceeded": ErrorCode(
             413, INVALID, "The prompt is too long for every candidate; shorten it."
         ),

@@ -9,8 +9,9 @@ NO_TERMINAL: Final = "gate.no_terminal"
 EMPTY: Final = "gate.empty"
 TOO_SHORT: Final = "gate.too_short"
 FORBIDDEN: Final = "gate.forbidden"
+TOOL_ARGUMENTS: Final = "gate.tool_arguments"  # judged in `tool_schema.py`
 
-GATE_CODES: Final = (NO_TERMINAL, EMPTY, TOO_SHORT, FORBIDDEN)
+GATE_CODES: Final = (NO_TERMINAL, EMPTY, TOO_SHORT, FORBIDDEN, TOOL_ARGUMENTS)
 
 
 class ApplyTo(StrEnum):

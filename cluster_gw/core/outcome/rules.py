@@ -16,6 +16,7 @@ from cluster_gw.core.outcome import peek
 from cluster_gw.core.outcome.failure_codes import FailureCode, SkipScope
 from cluster_gw.core.outcome.gate import EMPTY as GATE_EMPTY
 from cluster_gw.core.outcome.gate import NO_TERMINAL as GATE_NO_TERMINAL
+from cluster_gw.core.outcome.gate import TOOL_ARGUMENTS as GATE_TOOL_ARGUMENTS
 
 NO_STATUS: Final = frozenset({None})
 SERVER_STATUSES: Final = frozenset(range(500, 600))
@@ -142,6 +143,11 @@ CONTENT: Final = (
         kinds=kinds(FaultKind.GATE),
         reasons=frozenset({GATE_NO_TERMINAL}),
         skip=SkipScope.KEY,
+    ),
+    Rule(
+        code=FailureCode.INVALID_TOOL_ARGUMENTS,
+        kinds=kinds(FaultKind.GATE),
+        reasons=frozenset({GATE_TOOL_ARGUMENTS}),
     ),
     Rule(code=FailureCode.CONTENT_REJECTED, kinds=kinds(FaultKind.PEEK, FaultKind.GATE)),
 )

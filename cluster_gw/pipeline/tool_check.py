@@ -1,0 +1,40 @@
+"""Holds the tool calls of an answer against what the client declared (room 8).
+
+Only where the operator asked for it (`routing.guardrails.validate_tool_arguments`), and only before
+anything was sent: an answer that breaks it is tried elsewhere.
+"""
+
+from collections.abc import Sequence
+
+from cluster_gw.canonical.events import ToolCallDelta
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.core.outcome.gate import TOOL_ARGUMENTS
+from cluster_gw.core.outcome.tool_schema import accepts
+from cluster_gw.wire.json_codec import InvalidJsonError
+from cluster_gw.wire.openai_tools import read_arguments, read_tool_schemas
+
+
+def find_violation(request: ChatRequest, calls: Sequence[ToolCallDelta]) -> Fault | None:
+    """Give the fault of the first call whose arguments break their schema; None without one.
+
+    A call of a tool that was not declared, or declared without a schema, breaks nothing.
+    """
+    if not calls or request.dialect is not Dialect.OPENAI:
+        return None
+    schemas = read_tool_schemas(request.fields)
+    for call in calls:
+        schema = schemas.get(call.name or "")
+        if schema is None:
+            continue
+        try:
+            is_sound = accepts(schema, read_arguments(call.arguments))
+        except InvalidJsonError:
+            is_sound = False
+        if not is_sound:
+            return Fault(
+                kind=FaultKind.GATE,
+                reason=TOOL_ARGUMENTS,
+                message="the arguments of a tool call break its schema",
+            )
+    return None

@@ -1,0 +1,53 @@
+"""The tools a request of OpenAI's dialect declares, and the arguments of a call, decoded."""
+
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    JsonReader,
+    UnexpectedShapeError,
+    read_any,
+)
+
+
+class ToolFunction(msgspec.Struct):
+    """The function of a declared tool."""
+
+    name: str
+    parameters: Any = None
+
+
+class Tool(msgspec.Struct):
+    """A declared tool; those of other kinds have no function."""
+
+    function: ToolFunction | None = None
+
+
+TOOLS_READER: Final = JsonReader[list[Tool] | None](list[Tool] | None)
+FUNCTIONS_READER: Final = JsonReader[list[ToolFunction] | None](list[ToolFunction] | None)
+
+
+def read_tool_schemas(fields: Fields) -> dict[str, Any]:
+    """Give the schema of each declared function that has one; what cannot be read has none."""
+    functions: list[ToolFunction] = []
+    try:
+        if "tools" in fields:
+            tools = TOOLS_READER.read(fields["tools"]) or []
+            functions += [tool.function for tool in tools if tool.function is not None]
+        if "functions" in fields:
+            functions += FUNCTIONS_READER.read(fields["functions"]) or []
+    except (InvalidJsonError, UnexpectedShapeError):
+        return {}
+    return {one.name: one.parameters for one in functions if isinstance(one.parameters, dict)}
+
+
+def read_arguments(text: str) -> Any:
+    """Decode the arguments of a call; none at all are an empty object.
+
+    Raises:
+        InvalidJsonError: they are no JSON.
+    """
+    return read_any(text.encode("utf-8", "surrogatepass")) if text.strip() else {}
