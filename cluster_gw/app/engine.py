@@ -5,13 +5,12 @@ import time
 from typing import Final
 
 from cluster_gw.app.coordination import Coordination
+from cluster_gw.app.health import Health
 from cluster_gw.app.sharing import Sharing
-from cluster_gw.background.health_watch import LOOK_S, HealthWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
-from cluster_gw.pipeline.condition import Conditions, list_models
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.record import Recorder
@@ -27,10 +26,9 @@ from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
-from cluster_gw.store.model_health import ModelHealth, ModelName
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
-from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.upstream.client import UpstreamClient
@@ -53,7 +51,7 @@ class Engine:
 
     Attributes:
         redis: the worker's client.
-        models: health of models over all their keys.
+        health: of models over all their keys, and of keys.
         coordination: this worker among the others.
         deps: what the endpoints work with.
     """
@@ -89,25 +87,26 @@ class Engine:
             log=log,
             registry=registry,
         )
-        self.models = ModelHealth(
+        self.health = Health(
             self.redis,
             self._scripts,
             self._keys,
             self._admissions.settlements,
-            monotonic_s=clock.monotonic_s,
-            on_benched=self._note_benched,
+            worker_id=worker_id,
+            current=current,
+            noted=(log, registry),
         )
         self._sharing = Sharing(
             self.redis,
             self._keys,
             bars=self._admissions.bars,
-            models=self.models,
+            models=self.health.models,
             coordination=self.coordination,
             clock=clock,
             registry=registry,
         )
         self._upstream = UpstreamClient()
-        self._current, self._registry, self._log = current, registry, log
+        self._current, self._registry = current, registry
         holds = Holds(
             self.redis,
             self._scripts,
@@ -117,7 +116,7 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holding = Holding(holds, registry)
-        conditions = Conditions(self.models)
+        conditions = self.health.conditions
         self.deps = Deps(
             current=current,
             shell=Shell(
@@ -138,13 +137,12 @@ class Engine:
             clock=clock,
             mint_id=lambda: new_id(wall_ms(), noise),
         )
-        self._health_watch = HealthWatch(self.models, lambda: list_models(current.serving.runtime))
         registry.on_read(self._read)
 
     def start_jobs(self, runner: Runner) -> None:
         """Begin what has to be done every few seconds."""
         self.coordination.start_jobs(runner)
-        runner.every(LOOK_S, "health_look", self._health_watch.look)
+        self.health.start_jobs(runner)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.
@@ -182,17 +180,11 @@ class Engine:
     async def stop(self) -> None:
         """Leave the other workers and close every connection."""
         await self._sharing.stop()
+        await self.health.stop()
         await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()
         await self.redis.close()
-
-    def _note_benched(self, model: ModelName, code: str, rest_ms: int) -> None:
-        provider, name = model
-        self._registry.add(catalog.MODEL_BENCHES, provider)
-        self._log.event(
-            events.MODEL_BENCHED, provider=provider, model=name, code=code, rest_ms=rest_ms
-        )
 
     def _read(self) -> None:
         put, redis, settlements = self._registry.put, self.redis, self._admissions.settlements

@@ -42,6 +42,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 penalty=routing.penalty,
                 bench=routing.bench,
                 guardrails=_guardrails(routing.guardrails),
+                probe=routing.probe,
                 queue=QueuePolicy(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),

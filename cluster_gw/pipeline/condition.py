@@ -1,6 +1,6 @@
 """Models that are unwell on all keys: asked about before admission, told of after attempts."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import Verdict
@@ -16,10 +16,12 @@ class Conditions:
 
     Args:
         models: where it is booked, and what this worker knows.
+        check_key: has a key checked soon whose provider has just refused it.
     """
 
-    def __init__(self, models: ModelHealth) -> None:
+    def __init__(self, models: ModelHealth, check_key: Callable[[Target], None]) -> None:
         self._models = models
+        self.check_key = check_key
 
     def barring(self, target: Target) -> Refusal | None:
         """Tell why no key of the target's model may be called now; mostly nothing is known."""

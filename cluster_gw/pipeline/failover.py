@@ -323,6 +323,8 @@ class Failover:
         policy = exchange.runtime.policy
         consequence = consequence_of(broken, verdict, policy)
         outcome = outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
+        if outcome.cooldown is not None and outcome.cooldown.checks_key:
+            shell.conditions.check_key(target)
         siblings = self._backlog.siblings(target)
         could_serve = any(shell.admitter.could_serve(exchange, one) for one in siblings)
 

@@ -7,6 +7,7 @@ from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.limits.guardrails import Guardrails
 from cluster_gw.core.limits.penalty import PenaltyPolicy
+from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.catalog import Catalog
@@ -36,6 +37,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: Guardrails = Guardrails()
+    probe: ProbePolicy = ProbePolicy()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secret: the credential, for redaction of what the upstream echoes; never logged.
         headers: request headers, with the credential.
+        check_url: of a free call that tells whether the key is valid, None without one.
         via: the value of `X-Routed-Via`.
     """
 
@@ -30,6 +31,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     headers: tuple[tuple[str, str], ...]
     secret: str | None
+    check_url: str | None
     via: bytes
 
     def __repr__(self) -> str:
@@ -80,6 +82,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         url=codec.url(key.base_url or route.base_url),
         headers=codec.request_headers(secret),
         secret=secret,
+        check_url=codec.check_url(key.base_url or route.base_url) if secret else None,
         via=routed_via(route.provider, route.model).encode(),
     )
 

@@ -45,6 +45,9 @@ class Provider(Protocol):
     def url(self, base_url: str) -> str:
         """The full URL of a generation call."""
 
+    def check_url(self, base_url: str) -> str | None:
+        """The URL of a GET that costs nothing and needs the credential; None without one."""
+
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
         """Headers of a call, lower case; no credential header without a secret."""
 

@@ -40,6 +40,7 @@ from cluster_gw.wire.json_codec import (
 from cluster_gw.wire.openai_chat import ANSWER_READER, STREAM_OPTIONS_READER, AnswerBody
 
 PATH: Final = "/chat/completions"
+MODELS_PATH: Final = "/models"
 JSON_TYPES: Final = frozenset({"", "application/json", "text/json"})
 NOT_STREAM_TYPES: Final = frozenset(
     {"application/json", "text/json", "text/html", "application/xhtml+xml", "text/xml"}
@@ -68,6 +69,12 @@ class OpenAIChatProvider:
         """The full URL of a generation call; a base that already names it is left alone."""
         base = base_url.rstrip("/")
         return base if base.endswith(PATH) else base + PATH
+
+    def check_url(self, base_url: str) -> str | None:
+        """The list of models; None where that is metered."""
+        if self._quirk.metered_checks:
+            return None
+        return base_url.rstrip("/").removesuffix(PATH) + MODELS_PATH
 
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
         """Headers of a call."""

@@ -239,6 +239,7 @@ LIST: Final = (
         name="modelscope",
         base_url="https://api-inference.modelscope.cn/v1",
         env="MODELSCOPE_API_KEY",
+        quirks=quirks("metered_checks"),
         first_byte_s=90.0,
         caps=PresetCaps(rpd=1800),
     ),

@@ -24,6 +24,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         serial_tools: it cannot call tools in parallel and must be told so.
         max_output_tokens: it refuses a larger `max_tokens`.
         headers: request headers it wants, lower case.
+        metered_checks: it has no call that tells for free whether a key is valid.
     """
 
     drop: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     serial_tools: bool = False
     max_output_tokens: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    metered_checks: bool = False
 
 
 QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
@@ -44,6 +46,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "random_seed": Quirk(rename=(("seed", "random_seed"),)),
         "serial_tools": Quirk(serial_tools=True),
         "max_output_400": Quirk(max_output_tokens=400),
+        "metered_checks": Quirk(metered_checks=True),
         "attribution": Quirk(
             headers=(("http-referer", "http://localhost"), ("x-title", "cluster-gw"))
         ),
@@ -65,6 +68,7 @@ def combine(names: Iterable[str]) -> Quirk:
         serial_tools=any(quirk.serial_tools for quirk in quirks),
         max_output_tokens=min(caps, default=None),
         headers=tuple(pair for quirk in quirks for pair in quirk.headers),
+        metered_checks=any(quirk.metered_checks for quirk in quirks),
     )
 
 

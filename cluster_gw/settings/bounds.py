@@ -14,6 +14,7 @@ from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
+from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
@@ -80,6 +81,7 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "max": Range(0, 1000, above=True),
         },
         BenchPolicy: {"failures": Range(1, 100), "within_s": SECONDS, "for_s": SECONDS},
+        ProbePolicy: {"per_pass": Range(1, 100)},
         CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {
             "idle_ms": MS,

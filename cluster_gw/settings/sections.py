@@ -13,6 +13,7 @@ from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
+from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.settings.secret import Secret
@@ -200,6 +201,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         penalty: points that lower a model's place.
         bench: when a model rests on all its keys.
         guardrails: bounds of what one request may cost.
+        probe: checks of keys that rest.
     """
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
@@ -217,6 +219,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: GuardrailSettings = GuardrailSettings()
+    probe: ProbePolicy = ProbePolicy()
 
 
 class CacheSettings(Section, frozen=True, kw_only=True):

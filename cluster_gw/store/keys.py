@@ -108,6 +108,20 @@ KEY_SHAPES: Final = (
         "at the start of its bucket, in older and edge at that of the newest.",
     ),
     KeyShape(
+        pattern="kc:{<provider>.<account>}:<key>",
+        type="string",
+        ttl="30 s",
+        content="The worker that checked a key last, after its provider had refused it: nobody "
+        "else checks it meanwhile.",
+    ),
+    KeyShape(
+        pattern="{probe}:keys",
+        type="hash",
+        ttl="1 day",
+        content="Checks of resting keys. <provider>.<key>: when the next is due (ms), and how many "
+        "changed nothing; fence: of the term that wrote last.",
+    ),
+    KeyShape(
         pattern="lz:{<provider>.<account>}",
         type="zset",
         ttl="80 min",
@@ -207,6 +221,14 @@ class Keys:
     def bookings(self, provider: str) -> str:
         """Sorted set: leases whose end was booked for the models of a provider."""
         return f"{self.prefix}:hz:{{{encode_part(provider)}}}"
+
+    def check(self, slot: str, key: str) -> str:
+        """Who checked a key a moment ago."""
+        return f"{self.prefix}:kc:{slot}:{encode_part(key)}"
+
+    def probe(self) -> str:
+        """Hash: how far the checks of resting keys have come."""
+        return f"{self.prefix}:{{probe}}:keys"
 
     def model_window(self, slot: str, key: str, model: str) -> str:
         """The window of a key on one model."""

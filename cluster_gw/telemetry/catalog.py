@@ -136,6 +136,15 @@ EVENTS_UP: Final = _gauge("gw_events_up_count", "Workers that hear such messages
 EVENTS_RECONNECTS: Final = _counter(
     "gw_events_reconnects_total", "Subscriptions made anew; messages may have been missed."
 )
+KEY_CHECKS: Final = _counter(
+    "gw_key_checks_total",
+    "Calls that asked a provider whether a key is valid, by what they found.",
+    "provider",
+    "result",
+)
+RESTS_LIFTED: Final = _counter(
+    "gw_rests_lifted_total", "Rests that ended early because their key was found well.", "provider"
+)
 MODEL_BENCHES: Final = _counter(
     "gw_model_benches_total", "Models sent to rest on all their keys, by provider.", "provider"
 )

@@ -138,6 +138,21 @@ LEASES_REAPED: Final = _event(
     "workers",
     "count",
 )
+KEY_REJECTED: Final = _event(
+    "key.rejected",
+    Level.WARNING,
+    "A provider refuses a key, also when asked again; it rests on all its models.",
+    "provider",
+    "key",
+)
+RESTS_LIFTED: Final = _event(
+    "rests.lifted",
+    Level.INFO,
+    "A resting key was found well; what was only guessed has ended.",
+    "provider",
+    "key",
+    "count",
+)
 MODEL_BENCHED: Final = _event(
     "model.benched",
     Level.WARNING,

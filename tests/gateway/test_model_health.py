@@ -17,7 +17,7 @@ SICK = status(503)
 
 
 async def standing(gateway: Gateway) -> ModelStanding | None:
-    found = await gateway.engine.models.look([("a", "one")])
+    found = await gateway.engine.health.models.look([("a", "one")])
     return next(iter(found.values()), None)
 
 
@@ -75,7 +75,7 @@ async def test_worker_learns_of_a_bench_that_another_set(
     prefix = gateway.settings.redis.prefix
     other = await start(keys=THREE_KEYS, models=ONE_MODEL, prefix=prefix)
 
-    await other.engine.models.refresh(list_models(other.current.serving.runtime))
+    await other.engine.health.models.refresh(list_models(other.current.serving.runtime))
     refused, _ = await ask(http, other, "next")
 
     assert (refused, calls(simulator, "next")) == (429, 0)

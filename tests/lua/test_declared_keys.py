@@ -25,6 +25,7 @@ from tests.lua.calls import (
     NOW_MS,
     OTHER,
     OTHER_HEALTH,
+    SLOT,
     WHOLE,
     Admission,
     names,
@@ -34,6 +35,7 @@ from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
 from tests.lua.health_calls import MARKS, RECORD, ModelScripts
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
+CHECK, PROBE = KEYS.check(SLOT, "k"), KEYS.probe()
 NO_KEY = {"TIME", "PUBLISH"}
 EVERY_KEY = {
     *names([MODEL, WHOLE, OTHER, ACCOUNT]),
@@ -42,6 +44,8 @@ EVERY_KEY = {
     *CLIENT_KEYS,
     MARKS,
     RECORD,
+    CHECK,
+    PROBE,
 }
 
 
@@ -118,6 +122,17 @@ def run_everything_of_a_model(model: ModelScripts) -> None:
     model.look("m")
 
 
+def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
+    def run(name: str, keys: list[str], *args: str | int) -> None:
+        redis.register_script(scripts[name].text)(keys=keys, args=args)
+
+    run("health/reject", [HEALTH[1]], 600_000, NOW_MS)
+    run("health/rests", [*OTHER_HEALTH, HEALTH[1]], NOW_MS)
+    run("health/lift", [*OTHER_HEALTH, HEALTH[1]], NOW_MS + 400_000)
+    run("health/claim", [CHECK], "w1", 30_000)
+    run("health/pace", [PROBE], 1, NOW_MS, "p.k", NOW_MS, 0)
+
+
 def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> None:
     admission, client = Admission(redis, scripts), ClientScripts(redis, scripts)
     touched = set()
@@ -128,6 +143,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
         run_everything_of_caps(admission)
         run_everything_of_a_client(client)
         run_everything_of_a_model(ModelScripts(redis, scripts))
+        run_everything_of_checks(redis, scripts)
         redis.echo("end")
         for event in monitor.listen():
             words = event["command"].split()
@@ -149,6 +165,7 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     run_everything_of_caps(Admission(cluster_node, scripts))
     run_everything_of_a_client(ClientScripts(cluster_node, scripts))
     run_everything_of_a_model(ModelScripts(cluster_node, scripts))
+    run_everything_of_checks(cluster_node, scripts)
 
     assert set(cluster_node.keys()) == EVERY_KEY - {HEALTH[0]}  # nothing was wrong with it
 

@@ -23,13 +23,14 @@ def make_route(
     vision: bool = True,
     context_window: int | None = None,
     quirks: frozenset[str] = frozenset(),
+    base_url: str = "http://127.0.0.1:1/v1",
 ) -> Route:
     return Route(
         id=RouteId(f"{provider}/{model}"),
         provider=provider,
         model=model,
         dialect=Dialect.OPENAI,
-        base_url="http://127.0.0.1:1/v1",
+        base_url=base_url,
         limits=limits,
         tools=tools,
         vision=vision,

@@ -25,6 +25,7 @@ def make_target(model: str, provider: str, key: Key) -> Target:
         url="",
         headers=(),
         secret="do-not-show",
+        check_url=None,
         via=b"",
     )
 

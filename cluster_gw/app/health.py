@@ -1,0 +1,139 @@
+"""The health that workers share beyond admission: models over all keys, checks of keys."""
+
+import contextlib
+import random
+import time
+
+from cluster_gw.background.health_watch import LOOK_S, HealthWatch
+from cluster_gw.background.key_checks import KeyChecks, ceiling_ms
+from cluster_gw.background.prober import ROLE, KeysToProbe, Prober
+from cluster_gw.background.runner import Runner
+from cluster_gw.core.limits.probe import SCAN_S
+from cluster_gw.core.outcome.key_check import KeyVerdict
+from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.condition import Conditions, list_models
+from cluster_gw.pipeline.runtime import RoutingPolicy
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.server.serving import Current
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
+from cluster_gw.store.model_health import ModelHealth, ModelName
+from cluster_gw.store.rests import KeyRecords, Rests
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+from cluster_gw.units import MS_PER_S
+
+
+class Health:
+    """Joins the parts by which workers keep models and keys well.
+
+    Args:
+        redis: the worker's client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        settlements: repeats bookings until they are applied.
+        worker_id: names this worker.
+        current: the configuration in force.
+        noted: where events and numbers go.
+
+    Attributes:
+        models: health of models over all their keys.
+        conditions: what the loop asks and tells.
+        checks: calls providers about keys.
+        prober: looks after resting keys.
+    """
+
+    def __init__(
+        self,
+        redis: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        settlements: SettlementQueue,
+        *,
+        worker_id: str,
+        current: Current,
+        noted: tuple[Log, Registry],
+    ) -> None:
+        self._current = current
+        self._log, self._registry = noted
+        self._rests = Rests(redis, scripts, keys, worker_id=worker_id)
+        self._leadership = Leadership(
+            redis, scripts, keys, role=ROLE, worker_id=worker_id, monotonic_s=time.monotonic
+        )
+        self.models = ModelHealth(
+            redis,
+            scripts,
+            keys,
+            settlements,
+            monotonic_s=time.monotonic,
+            on_benched=self._note_benched,
+        )
+        self.checks = KeyChecks(
+            self._rests,
+            self._records_of,
+            on_checked=self._note_checked,
+            clock_ms=lambda: round(time.time() * MS_PER_S),
+            ceiling_ms=lambda: ceiling_ms(self._policy().cooldown.ceiling_s),
+        )
+        self.prober = Prober(
+            self._leadership,
+            self._rests,
+            self.checks,
+            keys=self._keys_to_probe,
+            policy=lambda: self._policy().probe,
+            on_lifted=self._note_lifted,
+            chance=random.SystemRandom().random,
+        )
+        self.conditions = Conditions(self.models, self.checks.ask)
+        self._watch = HealthWatch(self.models, lambda: list_models(current.serving.runtime))
+
+    def start_jobs(self, runner: Runner) -> None:
+        """Begin what has to be done every few seconds."""
+        runner.every(LOOK_S, "health_look", self._watch.look)
+        runner.every(CAMPAIGN_S, "probe_campaign", self.prober.campaign)
+        runner.every(SCAN_S, "probe", self.prober.look)
+
+    async def stop(self) -> None:
+        """End checks and give up the role; the jobs have ended before."""
+        await self.checks.stop()
+        with contextlib.suppress(StoreLostError):
+            await self._leadership.resign()
+
+    def _policy(self) -> RoutingPolicy:
+        return self._current.serving.runtime.policy
+
+    def _keys_to_probe(self) -> KeysToProbe:
+        found: dict[tuple[str, str], list[Target]] = {}
+        for by_key in self._current.serving.runtime.targets.values():
+            for target in by_key.values():
+                if target.check_url is not None:
+                    found.setdefault((target.route.provider, target.key.id), []).append(target)
+        records = [self._rests.key_of([one.limits for one in group]) for group in found.values()]
+        return {
+            key.name: (key, group[0]) for key, group in zip(records, found.values(), strict=True)
+        }
+
+    def _records_of(self, target: Target) -> KeyRecords:
+        return self._rests.key_of([target.limits])
+
+    def _note_benched(self, model: ModelName, code: str, rest_ms: int) -> None:
+        provider, name = model
+        self._registry.add(catalog.MODEL_BENCHES, provider)
+        self._log.event(
+            events.MODEL_BENCHED, provider=provider, model=name, code=code, rest_ms=rest_ms
+        )
+
+    def _note_checked(self, target: Target, verdict: KeyVerdict) -> None:
+        provider = target.route.provider
+        self._registry.add(catalog.KEY_CHECKS, provider, verdict.value)
+        if verdict is KeyVerdict.REJECTED:
+            self._log.event(events.KEY_REJECTED, provider=provider, key=target.key.id)
+
+    def _note_lifted(self, target: Target, count: int) -> None:
+        provider = target.route.provider
+        self._registry.add(catalog.RESTS_LIFTED, provider, value=count)
+        self._log.event(events.RESTS_LIFTED, provider=provider, key=target.key.id, count=count)

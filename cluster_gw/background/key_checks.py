@@ -1,0 +1,125 @@
+"""Checks keys: one free call that needs the credential, off the data path.
+
+At once after a provider refused a key (each key at most every 30 s in the whole cluster), and for
+the prober. The answer's content is of no interest and is neither kept nor logged.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+import httpx
+
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.core.limits.cooldown import REJECTED_MS
+from cluster_gw.core.outcome.key_check import KeyVerdict, judge_key
+from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.store.rests import KeyRecords, Rests
+from cluster_gw.units import MS_PER_S
+
+CHECK_S: Final = 30.0
+MAX_BODY_BYTES: Final = 65_536
+MAX_RUNNING: Final = 16  # checks asked for beyond that wait for the next refusal
+
+OnChecked = Callable[[Target, KeyVerdict], None]
+
+
+class KeyChecks:
+    """Calls providers about keys.
+
+    Args:
+        rests: where the outcome is booked.
+        records_of: names the records of a target's key.
+        on_checked: told each outcome.
+        clock_ms: ms since the epoch, for dates in an answer.
+        ceiling_ms: the longest rest the operator allows now, None for no bound.
+    """
+
+    def __init__(
+        self,
+        rests: Rests,
+        records_of: Callable[[Target], KeyRecords],
+        *,
+        on_checked: OnChecked,
+        clock_ms: Callable[[], int],
+        ceiling_ms: Callable[[], int | None],
+    ) -> None:
+        self._rests = rests
+        self._records_of = records_of
+        self._on_checked = on_checked
+        self._clock_ms = clock_ms
+        self._ceiling_ms = ceiling_ms
+        self._client: httpx.AsyncClient | None = None
+        self._running: set[asyncio.Task[None]] = set()
+
+    def ask(self, target: Target) -> None:
+        """Check the key of a target soon; its provider has just refused it."""
+        if target.check_url is None or len(self._running) >= MAX_RUNNING:
+            return
+        task = asyncio.get_running_loop().create_task(self._recheck(target))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def check(self, target: Target) -> KeyVerdict:
+        """Ask the provider about the key of a target."""
+        verdict = await self._call(target)
+        self._on_checked(target, verdict)
+        return verdict
+
+    async def settle(self) -> None:
+        """Wait until what was asked for is done."""
+        while self._running:
+            await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """End running checks and close the connections."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _recheck(self, target: Target) -> None:
+        key = self._records_of(target)
+        with contextlib.suppress(StoreLostError):
+            if await self._rests.claim(key) and await self.check(target) is KeyVerdict.REJECTED:
+                ceiling_ms = self._ceiling_ms()
+                rest_ms = REJECTED_MS if ceiling_ms is None else min(REJECTED_MS, ceiling_ms)
+                await self._rests.reject(key, rest_ms)
+
+    async def _call(self, target: Target) -> KeyVerdict:
+        if target.check_url is None:
+            return KeyVerdict.UNKNOWN
+        if self._client is None:  # reading certificates takes its time: not on the loop
+            self._client = await asyncio.to_thread(_new_client)
+        try:
+            async with self._client.stream(
+                "GET", target.check_url, headers=list(target.headers)
+            ) as response:
+                if response.is_success:
+                    return judge_key(None)
+                return judge_key(await self._fault_of(target, response))
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            return judge_key(Fault(kind=FaultKind.CONNECT, message="the check got no answer"))
+
+    async def _fault_of(self, target: Target, response: httpx.Response) -> Fault:
+        body = b""
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                break
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return target.codec.decode_error(
+            response.status_code, headers, body, self._clock_ms(), target.secret
+        )
+
+
+def _new_client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=CHECK_S)
+
+
+def ceiling_ms(ceiling_s: float | None) -> int | None:
+    """The operator's ceiling in ms."""
+    return None if ceiling_s is None else round(ceiling_s * MS_PER_S)

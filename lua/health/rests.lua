@@ -1,0 +1,27 @@
+#!lua flags=no-writes
+-- @name health/rests
+-- @since 0.1.0
+-- @summary Tells which of some health records rest, since when, until when and on whose word.
+-- @keys 1.. health hash 54h rest of a target, or of a key over all its models
+-- @args 1 now_ms ms 0 for the server's clock
+-- @returns {1, 'ok', now_ms, ..} and for each that rests: its place among the keys from 1, set at,
+-- until, source
+-- @errors GW_BADARG
+-- @idempotent yes: it only reads
+-- @complexity O(keys)
+-- @slot {provider.account}
+--@include lib/args.lua
+--@include lib/clock.lua
+
+if #KEYS < 1 or #ARGV ~= 1 then
+  bad('a key at least, and one argument')
+end
+local now, found = clock_ms(whole(1, 0)), {}
+for at = 1, #KEYS do
+  local set_at, until_at, source = unpack(call('HMGET', KEYS[at], 'rest_set_at', 'rest_until', 'rest_source'))
+  if until_at and until_at + 0 > now then
+    found[#found + 1], found[#found + 2] = at, (set_at or 0) + 0
+    found[#found + 1], found[#found + 2] = until_at + 0, source or ''
+  end
+end
+return { 1, OK, now, unpack(found) }
