@@ -69,6 +69,10 @@ class Coordination:
         """Tell the server's clock now, ms since the epoch; None when it was not heard yet."""
         return self._membership.server_clock_ms()
 
+    def most_workers(self) -> int:
+        """How many workers were alive within the last minute, at most; 0 before the first beat."""
+        return self._membership.most
+
     def start_jobs(self, runner: Runner) -> None:
         """Begin what has to be done every second."""
         runner.every(BEAT_S, "beat", self._heartbeat.beat)

@@ -7,6 +7,7 @@ from typing import Final
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.sharing import Sharing
+from cluster_gw.app.standby import Standby
 from cluster_gw.background.runner import Runner
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
@@ -21,6 +22,7 @@ from cluster_gw.server.inference import Deps
 from cluster_gw.server.serving import Current
 from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
+from cluster_gw.store.alone import SHARED, Alone, LostPolicy
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
@@ -48,6 +50,7 @@ class Engine:
         worker_id: names this worker in its leases.
         log: where events go.
         registry: where numbers go.
+        lost: what is let in while Redis is away.
 
     Attributes:
         redis: the worker's client.
@@ -65,6 +68,7 @@ class Engine:
         worker_id: str,
         log: Log,
         registry: Registry,
+        lost: LostPolicy = SHARED,
     ) -> None:
         clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
         noise = Entropy(entropy.token_bytes)
@@ -105,6 +109,25 @@ class Engine:
             clock=clock,
             registry=registry,
         )
+        self._alone = Alone(
+            self.redis,
+            self._scripts,
+            whole=self._keys.workers(),
+            policy=lost,
+            workers=self.coordination.most_workers,
+            monotonic_s=clock.monotonic_s,
+        )
+        self._standby = Standby(
+            self.redis,
+            self._scripts,
+            self._keys,
+            alone=self._alone,
+            coordination=self.coordination,
+            current=current,
+            worker_id=worker_id,
+        )
+        self._standby.report(log, registry)
+        self._admissions.go_on_with(self._alone)
         self._upstream = UpstreamClient()
         self._current, self._registry = current, registry
         holds = Holds(
@@ -115,6 +138,7 @@ class Engine:
             worker_id=worker_id,
             monotonic_s=clock.monotonic_s,
         )
+        holds.go_on_with(self._alone)
         holding = Holding(holds, registry)
         conditions = self.health.conditions
         self.deps = Deps(
@@ -128,7 +152,7 @@ class Engine:
                 recorder=Recorder(registry, log, clock),
                 clock=clock,
             ),
-            cursors=Cursors(self.redis, self._scripts, self._keys),
+            cursors=Cursors(self.redis, self._scripts, self._keys, self._alone),
             guard=StrangerGuard(
                 Strangers(self.redis, self._scripts, self._keys), clock.monotonic_s
             ),
@@ -143,11 +167,12 @@ class Engine:
         """Begin what has to be done every few seconds."""
         self.coordination.start_jobs(runner)
         self.health.start_jobs(runner)
+        self._standby.start_jobs(runner)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.
 
-        Without it nothing is admitted, but probes and listings must answer.
+        Without it nothing is known, so nothing is admitted, but probes and listings must answer.
         """
         await self._upstream.start()
         self._sharing.start()
@@ -156,6 +181,7 @@ class Engine:
             await self.open_schema()
         except StoreLostError:
             return False
+        await self._standby.look()
         return True
 
     async def open_schema(self) -> None:
@@ -169,7 +195,20 @@ class Engine:
 
     async def settle(self) -> int:
         """Write what is still to be settled; how many settlements could not be written."""
-        return await self._admissions.drain(0.0 if self.redis.is_cut_off else SETTLE_WITHIN_S)
+        if self.redis.is_cut_off:
+            return self._admissions.pending + self._alone.journal.unwritten
+        self._alone.flush()
+        return await self._admissions.drain(SETTLE_WITHIN_S)
+
+    @property
+    def is_redis_used(self) -> bool:
+        """Whether Redis is connected and decides: it may be there and not take writes."""
+        return self.redis.is_up and not self._alone.is_away
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether Redis is away, or back but not told of everything yet."""
+        return bool(self._alone.doubts)
 
     @property
     def lost_settlements(self) -> int:
@@ -181,6 +220,8 @@ class Engine:
         """Leave the other workers and close every connection."""
         await self._sharing.stop()
         await self.health.stop()
+        await self._alone.close()
+        await self._standby.stop()
         await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()

@@ -31,6 +31,7 @@ from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
 from cluster_gw.server.serving import Current
 from cluster_gw.settings import load_shared
+from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -115,6 +116,10 @@ class Worker:
             worker_id=self._options.worker_id,
             log=self._log,
             registry=self._registry,
+            lost=LostPolicy(
+                mode=Mode(self._settings.redis.when_lost),
+                spare_workers=self._settings.server.workers,
+            ),
         )
         engine.redis.on_change(lambda is_up: self._note_redis(engine, is_up=is_up))
         self._data = self._data_server(engine.deps)
@@ -150,7 +155,7 @@ class Worker:
 
     def _control_server(self, engine: Engine) -> _QuietServer:
         plane = ControlPlane(
-            self._current, self._registry, lambda: engine.redis.is_up, self._begin_drain
+            self._current, self._registry, lambda: engine.is_redis_used, self._begin_drain
         )
         return _QuietServer(
             uvicorn.Config(

@@ -12,6 +12,7 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
+from cluster_gw.store.alone import AwayError
 from cluster_gw.store.clients import Asked
 from cluster_gw.telemetry.catalog import REFUSALS
 from cluster_gw.telemetry.registry import Registry
@@ -50,11 +51,12 @@ class Admitter:
     async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal:
         """Reserve capacity of a target for this request; beside the first, hold the client's own.
 
-        While Redis is away the question is repeated, each time under a fresh lease id: the store
-        releases a lease whose fate is unknown.
+        While a call to Redis is lost the question is repeated, each under a fresh lease id: the
+        store releases a lease whose fate is unknown. Once Redis counts as away the store answers by
+        itself, or refuses at once (decision 0033).
 
         Raises:
-            ClusterFault: Redis did not answer within the grace or the client's deadline.
+            ClusterFault: nothing is let in without Redis, or the client's deadline passed.
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
         barred = self._conditions.barring(target)
@@ -70,16 +72,23 @@ class Admitter:
                 try:
                     answer = await self._ask(exchange, target, asked_at_s)
                     break
+                except AwayError:
+                    exchange.is_degraded = True
+                    raise redis_lost() from None
                 except StoreLostError:
                     if clock_s() + REDIS_RETRY_S >= give_up_s:
                         raise redis_lost() from None
-                await asyncio.sleep(REDIS_RETRY_S)
+                if not self._admissions.is_alone(target.limits):
+                    await asyncio.sleep(REDIS_RETRY_S)
                 asked_at_s = clock_s()
         finally:
             exchange.spent.redis_s += clock_s() - started_s
         if isinstance(answer, Refusal):
+            exchange.is_degraded |= self._admissions.is_alone(target.limits)
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
             return answer
+        if answer.is_local:
+            exchange.is_degraded = True
         return Admitted(lease=answer, asked_at_s=asked_at_s)
 
     def could_serve(self, exchange: Exchange, target: Target) -> bool:

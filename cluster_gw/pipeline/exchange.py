@@ -70,6 +70,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         hold: its claim while that is not settled.
         standing: what the client had left when this request was held or refused.
         used: what the attempts were charged, for the hold.
+        is_degraded: Redis was away, and this worker decided by itself.
         client_gone: set by the disconnect watcher just before it cancels the task.
     """
 
@@ -96,6 +97,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     served_by: Target | None = None
     tokens: int = 0
     tokens_source: TokenSource = TokenSource.NONE
+    is_degraded: bool = False
     client_gone: bool = False
 
     def key_ordinal(self, target: Target) -> int:

@@ -22,6 +22,7 @@ STREAM_HEADERS: Final = (
     (b"x-accel-buffering", b"no"),
 )
 CACHE_OFF: Final = (b"x-gw-cache", b"OFF")
+DEGRADED: Final = (b"x-gw-degraded", b"redis")
 
 
 def identity_headers(label: str, request_id: str) -> list[tuple[bytes, bytes]]:
@@ -45,6 +46,8 @@ def answer_headers(
         headers += fallback_headers(exchange)
     if exchange.standing is not None:
         headers += standing_headers(exchange.standing, now_s)
+    if exchange.is_degraded:
+        headers.append(DEGRADED)
     headers += STREAM_HEADERS if is_stream else (JSON_TYPE,)
     return headers
 

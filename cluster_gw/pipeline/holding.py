@@ -61,8 +61,10 @@ class Holding:
             StoreLostError: whether it is held is unknown; `settle` releases it.
         """
         answer = await asked.answer()
+        exchange.is_degraded |= asked.is_local
         if isinstance(answer, ClientRefusal):
-            exchange.hold = None
+            if not asked.is_local:  # else Redis may hold what it was asked for before it went away
+                exchange.hold = None
             raise self._refused(exchange, answer)
         exchange.standing = answer
         if exchange.hold is not None:
@@ -85,7 +87,7 @@ class Holding:
     def settle(self, exchange: Exchange) -> None:
         """Replace what is held by what the request has used; a second time does nothing."""
         hold, exchange.hold = exchange.hold, None
-        if hold is not None and hold.is_sent:
+        if hold is not None and (hold.is_sent or hold.claim.is_local):
             self._holds.settle(hold.claim, exchange.used)
 
     def finish(self, exchange: Exchange) -> bool:

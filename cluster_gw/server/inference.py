@@ -19,7 +19,7 @@ from cluster_gw.pipeline.admit import redis_lost
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover, Shell
-from cluster_gw.pipeline.headers import CACHE_OFF, fallback_headers, standing_headers
+from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
 from cluster_gw.pipeline.plan import make_ranking, needs_cursor
 from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.server.answers import (
@@ -236,6 +236,7 @@ class Inference:
                     CACHE_OFF,
                     *fallback_headers(exchange),
                     *self._standing(exchange),
+                    *([DEGRADED] if exchange.is_degraded else ()),
                 ],
             )
             return error.body.code

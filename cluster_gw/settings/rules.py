@@ -76,7 +76,7 @@ def _warn_of_the_unavailable(settings: Settings, faults: Faults) -> None:
         if asked != getattr(getattr(DEFAULTS, section), field):
             faults.warn(path, f"{NOT_YET}; it has no effect")
     if settings.redis.when_lost == "open":
-        faults.warn("redis.when_lost", f'"open" is {NOT_YET}; requests are refused instead')
+        faults.warn("redis.when_lost", '"open" may exceed every limit while Redis is away')
 
 
 def _check_redis(url: Secret, path: str, faults: Faults) -> None:

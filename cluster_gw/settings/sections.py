@@ -65,7 +65,8 @@ class RedisSettings(Section, frozen=True, kw_only=True):
         data_dir: folder of the embedded server; unset means `./cluster-gw-data`.
         cache_url: another Redis for the response cache, which may evict.
         prefix: start of every key name.
-        when_lost: what a worker does when it cannot reach Redis.
+        when_lost: what a worker lets in while it cannot reach Redis: `share`, its part of what was
+            left; `closed`, nothing; `open`, its part of whole limits, whatever was used.
     """
 
     url: Secret = Secret("embedded:")

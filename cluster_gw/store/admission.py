@@ -7,11 +7,14 @@ caller goes on to another target) but its lease is released, in case it was gran
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.absence import Doubt
+from cluster_gw.store.alone import Alone
 from cluster_gw.store.bars import HEALTH_GATES, Bars
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
@@ -22,6 +25,7 @@ from cluster_gw.store.plan import HEALTH_SCOPES, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.store.stand_in import StandIn
 from cluster_gw.units import MS_PER_S, LeaseId
 
 __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLimits"]
@@ -79,12 +83,23 @@ class Admissions:
             monotonic_s=monotonic_s,
             server_now_ms=server_now_ms,
         )
+        self._alone: Alone | None = None
+        self._stand_in: StandIn | None = None
+        # Both are touched by every request: in good times nothing is in the first.
+        self._doubts: dict[str, Doubt] = {}
+        self._heard: dict[TargetLimits, Lease] = {}
         client.know(scripts["admission/reserve"], scripts["admission/settle"])
 
     @property
     def pending(self) -> int:
         """Settlements not known to be applied."""
         return self.settlements.pending
+
+    def go_on_with(self, alone: Alone) -> None:
+        """Have this decide while Redis is away; without it every admission fails meanwhile."""
+        self._alone, self._doubts = alone, alone.doubts
+        self._stand_in = StandIn(alone, self._plans, self.settlements, self.bars)
+        self._heard = self._stand_in.heard
 
     async def reserve(
         self, target: TargetLimits, lease_id: LeaseId, demand: Demand, *, ttl_ms: int
@@ -111,20 +126,29 @@ class Admissions:
             barred = self._barring(plan, demand.total_tokens)
             if barred is not None:
                 return barred
+        if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(plan):
+            ask = partial(self._ask, plan, target.day_reset, lease_id, demand)
+            return self._stand_in.reserve(
+                plan, target, lease_id, demand, ttl_ms=ttl_ms, register=ask
+            )
         try:
             reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms)
-        except NotSentError:
+        except NotSentError as fault:
+            self._note(plan, fault)
             raise
-        except (StoreLostError, asyncio.CancelledError):
+        except (StoreLostError, asyncio.CancelledError) as fault:
             # It may have been granted: the release fences the id, whichever comes first.
             self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED, lease=None)
+            self._note(plan, fault)
             raise
+        if self._doubts and self._alone is not None:
+            self._alone.note_answer(plan.keys[0])
         if reply[0] == 0:
             return self._refused(plan, demand.total_tokens, reply)
         if reply[1] != b"ok":
             raise ScriptContractError("a lease id was used again after it was settled")
         generation, is_trial, reserved_at_ms = reply[5:] or (0, 0, reply[4] * MS_PER_S)
-        return Lease(
+        lease = self._heard[target] = Lease(
             id=lease_id,
             target=target,
             estimate_tokens=demand.total_tokens,
@@ -137,6 +161,13 @@ class Admissions:
             is_trial=bool(is_trial),
             reserved_at_ms=reserved_at_ms,
         )
+        return lease
+
+    def is_alone(self, target: TargetLimits) -> bool:
+        """Whether this worker decides about a target by itself now, or refuses it at once."""
+        if not self._doubts or self._stand_in is None:
+            return False
+        return self._stand_in.has_to_serve(self._plans.of(target))
 
     def settle(
         self, lease: Lease, settlement: Settlement, on_booked: Callable[[], None] | None = None
@@ -155,6 +186,12 @@ class Admissions:
                 self.refusals.forget_slot(subject)
         if self.bars:
             self.bars.forget_trial(plan.health)
+        if self._stand_in is not None:
+            if lease.is_local:
+                self._stand_in.settle(plan, lease, settlement)
+                return
+            if self._doubts and self._stand_in.has_to_serve(plan):
+                self._stand_in.note_end(plan, lease, settlement)
         heard = None
         if on_booked is not None:
 
@@ -176,6 +213,10 @@ class Admissions:
     async def close(self) -> None:
         """Stop repeating settlements; call `drain` before."""
         await self.settlements.close()
+
+    def _note(self, plan: Plan, fault: BaseException) -> None:
+        if self._alone is not None and isinstance(fault, StoreLostError):
+            self._alone.note(plan.keys[0], fault)
 
     async def _ask(
         self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
@@ -217,6 +258,8 @@ class Admissions:
             record = plan.health[position > len(plan.windows)]
             self.bars.refused(record, gate, refusal.retry_after_ms, self._monotonic_s())
             return refusal
+        if self._stand_in is not None:
+            self._stand_in.note_refusal(plan, position, refusal)
         self.refusals.remember(
             plan.subject(position),
             refusal,

@@ -116,6 +116,14 @@ class Bars:
         left_ms = max(0, round((opens_at_s - now_s) * MS_PER_S))
         return Refusal(gate=gate, scope=scope, retry_after_ms=left_ms)
 
+    def known(self, now_s: float) -> list[tuple[str, Gate, float]]:
+        """List what is barred now: record, by what, and when that ends (monotonic seconds)."""
+        return [
+            (record, bar.gate, bar.opens_at_s)
+            for record, bar in self._bars.items()
+            if bar.opens_at_s > now_s
+        ]
+
     def _put(self, record: str, gate: Gate, wait_ms: int, now_s: float, at_ms: int) -> None:
         if len(self._bars) >= self._max_entries and record not in self._bars:
             self._bars.clear()  # what is barred still is: Redis says so again

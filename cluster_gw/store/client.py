@@ -16,6 +16,7 @@ from cluster_gw.store.cluster import Cluster
 from cluster_gw.store.lane import (
     Argument,
     Lane,
+    MissedError,
     NotSentError,
     Reply,
     ScriptMissingError,
@@ -103,6 +104,7 @@ class RedisClient:
 
     Attributes:
         lost: calls that ended with `StoreLostError`.
+        is_sharded: one part of it may be away while others are there.
 
     Raises:
         ConfigInvalidError: the URL cannot be used.
@@ -128,6 +130,7 @@ class RedisClient:
             address = parse_address(url)
         except AddressError as fault:  # its text repeats nothing of the URL
             raise ConfigInvalidError([f"redis.url: {fault}"]) from None
+        self.is_sharded = address.kind == "cluster"
         dialer = Dialer(
             login=address.login, tls=address.tls, database=address.database, name=prefix
         )
@@ -314,7 +317,7 @@ class RedisClient:
             async with asyncio.timeout_at(until_s):
                 reply, *_ = await asyncio.gather(again, *loads, return_exceptions=True)
         except TimeoutError:
-            raise StoreLostError("no reply within the deadline") from None
+            raise MissedError("no reply within the deadline") from None
         if isinstance(reply, BaseException):
             raise reply from None
         return reply

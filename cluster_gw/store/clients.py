@@ -6,93 +6,33 @@ Both scripts know a hold by its id, so a call whose outcome is unknown may be re
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
-from cluster_gw.errors import ScriptContractError
+from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.absence import Doubt
 from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
+from cluster_gw.store.alone import Alone
+from cluster_gw.store.claim import Claim, ClientRefusal, Standing, Used
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.hold_stand_in import HoldStandIn
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply, ScriptMissingError
-from cluster_gw.store.lease import slot_name
+from cluster_gw.store.lease import age_name, slot_name
 from cluster_gw.store.packing import ZERO, Template, bulk, template_of
 from cluster_gw.store.plan import NO_LIMIT
 from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.store.settlement import SettlementQueue
-from cluster_gw.units import MS_PER_S, ClientId, LeaseId
+from cluster_gw.units import MS_PER_S, ClientId
+
+__all__ = ["Asked", "Claim", "ClientRefusal", "Holds", "Standing", "Used"]
 
 HOLD_ARGS: Final = 13
 SETTLE_ARGS: Final = 6
 REMEMBER_MAX_S: Final = 1.0  # a limit may be raised, or capacity returned, at any moment
-TOKEN_GATES: Final = frozenset({ClientGate.TPM, ClientGate.MONTHLY_TOKENS, ClientGate.TOO_LARGE})
-
-
-class Claim(msgspec.Struct, kw_only=True, gc=False):
-    """What one request asks for of its client's allowance.
-
-    Attributes:
-        id: the operation id, the same however often it is sent.
-        tokens: the estimate; all of it is held.
-        prompt_tokens: the part that stays counted when the hold expires.
-        micro_usd: the estimate in money.
-        prompt_micro_usd: as `prompt_tokens`.
-        second: in which it was counted, once that is known.
-    """
-
-    id: LeaseId
-    client: ClientId
-    allowance: Allowance
-    tokens: int
-    prompt_tokens: int
-    micro_usd: int
-    prompt_micro_usd: int
-    second: int = 0
-
-    def size(self, gate: ClientGate) -> int:
-        """How much of what a gate limits; the same for all claims where one request counts one."""
-        if gate in TOKEN_GATES:
-            return self.tokens
-        return self.micro_usd if gate is ClientGate.MONTHLY_USD else 0
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a client has left this minute, as the script told at `at_s` (monotonic seconds).
-
-    Attributes:
-        requests_left: -1 where nothing is limited, like `tokens_left`.
-        requests_reset_ms: until all requests are back.
-        tokens_reset_ms: until all tokens are back.
-    """
-
-    allowance: Allowance
-    at_s: float
-    requests_left: int
-    requests_reset_ms: int
-    tokens_left: int
-    tokens_reset_ms: int
-
-
-class ClientRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a client was not let in, and how long until it may be; never an error."""
-
-    gate: ClientGate
-    retry_after_ms: int
-    standing: Standing
-
-
-class Used(msgspec.Struct, kw_only=True, gc=False):
-    """What a request has used so far: the sum over its attempts as charged."""
-
-    requests: int = 0
-    tokens: int = 0
-    micro_usd: int = 0
-
-    @property
-    def counts_request(self) -> bool:
-        """Whether anything was sent; the client's request counts once, however many attempts."""
-        return self.requests > 0
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,8 +58,13 @@ class Asked:
 
     @property
     def is_sent(self) -> bool:
-        """False when Redis was known to be away; then nothing can have been taken."""
-        return not isinstance(self._fault, NotSentError)
+        """False when Redis was known to be away; then it can have taken nothing."""
+        return not self.is_local and not isinstance(self._fault, NotSentError)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this worker answered by itself: then nothing was sent."""
+        return not self._packed
 
     def done(self) -> bool:
         """Whether the outcome is known."""
@@ -133,7 +78,7 @@ class Asked:
     def set_exception(self, fault: BaseException, /) -> None:
         """Take the fault."""
         self._fault = fault
-        self._holds.count_lost(fault)
+        self._holds.note_lost(self._claim, fault)
         self._wake()
 
     def _wake(self) -> None:
@@ -200,7 +145,17 @@ class Holds:
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._refused: dict[ClientId, Remembered] = {}
+        self._alone: Alone | None = None
+        self._stand_in: HoldStandIn | None = None
+        self._doubts: dict[str, Doubt] = {}
+        self._heard: dict[ClientId, Standing] = {}
         client.know(self._hold, self._settle)
+
+    def go_on_with(self, alone: Alone) -> None:
+        """Have this decide while Redis is away; without it every hold fails meanwhile."""
+        self._alone, self._doubts = alone, alone.doubts
+        self._stand_in = HoldStandIn(alone, self._keys, self._settle_late)
+        self._heard = self._stand_in.heard
 
     def _books_of(self, claim: Claim) -> Books:
         """The packed parts of a client's calls; clients are few, and packing costs more."""
@@ -241,7 +196,21 @@ class Holds:
         Args:
             claim: what is asked for.
             ttl_ms: when the hold expires by itself, 1 ms to 1 h (longer is cut).
+
+        Raises:
+            AwayError: Redis is away and nothing is let in without it.
         """
+        if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(claim):
+            asked = Asked(self, claim, b"")
+            register = partial(self._register, claim)
+            asked.set_result(self._stand_in.hold(claim, ttl_ms=ttl_ms, register=register))
+            return asked
+        packed = self._packed(claim, ttl_ms)
+        asked = Asked(self, claim, packed)
+        self._client.send(self._books_of(claim).hold, packed, asked)
+        return asked
+
+    def _packed(self, claim: Claim, ttl_ms: int) -> bytes:
         books, now_ms = self._books_of(claim), self._server_now_ms()
         own = bulk(
             claim.id,
@@ -252,10 +221,11 @@ class Holds:
             min(ttl_ms, LEASE_MAX_MS),
         )
         now = bulk(now_ms) if now_ms else ZERO
-        packed = b"".join((books.hold.head, own, self._worker, books.bounds, now))
-        asked = Asked(self, claim, packed)
-        self._client.send(books.hold, packed, asked)
-        return asked
+        return b"".join((books.hold.head, own, self._worker, books.bounds, now))
+
+    async def _register(self, claim: Claim, ttl_ms: int) -> list[Reply]:
+        """Hold in Redis what was held here; refused or not, it is settled all the same."""
+        return await self.run(claim, self._packed(claim, ttl_ms))
 
     async def run(self, claim: Claim, packed: bytes) -> list[Reply]:
         """Send a claim again, loading the scripts first: the server does not know them.
@@ -268,9 +238,13 @@ class Holds:
         self._client.load(self._settle)
         return await self._client.run_packed(self._books_of(claim).hold, packed)
 
-    def count_lost(self, fault: BaseException) -> None:
-        """Count a hold whose outcome is unknown."""
+    def note_lost(self, claim: Claim, fault: BaseException) -> None:
+        """A hold's outcome is unknown."""
         self._client.count_lost(fault)
+        if self._alone is None or isinstance(fault, ScriptMissingError):
+            return
+        if isinstance(fault, StoreLostError):
+            self._alone.note(self._keys.client(claim.client)[0], fault)
 
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:
         """Turn a reply into a value; a refusal is remembered.
@@ -292,6 +266,8 @@ class Holds:
             if code != b"ok":
                 raise ScriptContractError("a hold id was used again after it was settled")
             claim.second = second
+            if not claim.is_local:
+                self._heard[claim.client] = standing
             return standing
         gate = ClientGate(code.decode())
         refusal = ClientRefusal(gate=gate, retry_after_ms=wait_ms, standing=standing)
@@ -312,12 +288,21 @@ class Holds:
         known = self._refused.get(claim.client)
         if known is not None and known.refusal.gate is ClientGate.CONCURRENCY:
             del self._refused[claim.client]
+        if claim.is_local and self._stand_in is not None:
+            self._stand_in.settle(claim, used)
+            return
+        self._queue(claim, used, slot_name(claim.second))
+
+    def _settle_late(self, claim: Claim, used: Used, age_s: float) -> None:
+        self._queue(claim, used, age_name(age_s))
+
+    def _queue(self, claim: Claim, used: Used, slot: str) -> None:
         own = bulk(
             claim.id,
             max(0, used.tokens),
             max(0, used.micro_usd),
             int(used.counts_request),
-            slot_name(claim.second),
+            slot,
         )
         lazy = claim.allowance.concurrency is None
         self._settlements.add_call(self._books_of(claim).settle, own, None, lazy=lazy)

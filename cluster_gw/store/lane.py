@@ -44,6 +44,10 @@ class NotSentError(StoreLostError):
     """Redis was known to be away, or the queue was full: nothing was sent."""
 
 
+class MissedError(StoreLostError):
+    """No reply within the deadline; it may still be applied."""
+
+
 class ScriptMissingError(StoreLostError):
     """The server does not know the script; nothing was executed."""
 
@@ -344,7 +348,7 @@ class Lane:
             if not future.done():
                 missed = True
                 self.misses += 1
-                future.set_exception(StoreLostError("no reply within the deadline"))
+                future.set_exception(MissedError("no reply within the deadline"))
         if missed:
             self._misses_in_row += 1
             self._listener.on_trouble(MISSED)

@@ -47,6 +47,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         generation: of the target's breaker.
         is_trial: its end decides whether others may follow.
         reserved_at_ms: by the server's clock; to the second where nothing of health is recorded.
+        is_local: granted by this worker itself while Redis was away.
     """
 
     id: LeaseId
@@ -60,6 +61,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generation: int = 0
     is_trial: bool = False
     reserved_at_ms: int = 0
+    is_local: bool = False
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -113,6 +115,14 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def slot_name(second: int) -> str:
     """The field of a window that holds a second that is over; a guess saves the script a look."""
     return f"m{second % MINUTE_BUCKETS}"
+
+
+def age_name(age_s: float) -> str:
+    """The same for a lease that Redis may never have heard of: how old it is, in whole seconds.
+
+    Rounded down, so that it stays counted for longer rather than shorter.
+    """
+    return f"a{max(0, int(age_s))}"
 
 
 def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) -> str:

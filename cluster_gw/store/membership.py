@@ -5,6 +5,7 @@ silence ourselves while nothing disturbed our own beats. Without the second half
 look dead when Redis comes back after a while, or when its clock is set forward (decision 0018).
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +24,7 @@ DEAD_AFTER_MS: Final = 4000
 WATCHED_S: Final = 1.5  # longer than a beat: a worker that lives has been heard by then
 UNSTEADY_S: Final = 2.5  # a longer pause between our own beats, and we cannot judge others
 STEADY_S: Final = 3.0
+REMEMBERED_BEATS: Final = 60
 
 
 class DeadWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,8 @@ class Membership:
 
     Attributes:
         alive: workers that were alive at the last beat, this one included; 0 before the first.
+        most: the same at most over the last minute of beats: when Redis comes back empty, or after
+            a while, those who have not beaten again yet are there all the same.
         seen_ms: the server's clock at the last beat, ms since the epoch.
     """
 
@@ -64,7 +68,9 @@ class Membership:
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
         self.alive = 0
+        self.most = 0
         self.seen_ms = 0
+        self._recent: deque[int] = deque(maxlen=REMEMBERED_BEATS)
         self._client = client
         self._beat, self._leave = scripts["meta/beat"], scripts["meta/leave"]
         self._key = keys.workers()
@@ -104,6 +110,8 @@ class Membership:
         self._beaten_at_s = now_s
         self.alive, self.seen_ms = int(reply[2]), int(reply[3])
         self._asked_at_s = asked_at_s
+        self._recent.append(self.alive)
+        self.most = max(self._recent)
         known = self._watched_since_s
         self._watched_since_s = {one: known.get(one, now_s) for one in read_silent(reply)}
 

@@ -7,7 +7,10 @@ from typing import Final
 from cluster_gw.store.scripts import expand, script_files
 
 CALL: Final = re.compile(r"\bp?call\(\s*['\"]([A-Z]+)['\"]")
-DIRECT: Final = ("ping", "role", "select", "client|setname", "script|load", "evalsha", "subscribe")
+DIRECT: Final = (
+    *("ping", "role", "select", "client|setname", "script|load", "evalsha", "subscribe"),
+    "hget",
+)
 """What the client sends besides scripts."""
 CLUSTER: Final = ("cluster|slots", "asking")
 """What it sends besides that to the nodes of a cluster."""
@@ -29,7 +32,7 @@ def user_rule(folder: Path, *, prefix: str = "gw1", password: str = "password") 
         prefix: of the key names.
         password: of the user.
     """
-    commands = [*DIRECT, *commands_of(folder)]
+    commands = [*dict.fromkeys((*DIRECT, *commands_of(folder)))]
     channels = [f"&{prefix}:*"] if PUBLISH in commands else []
     grants = [f"+{name}" for name in commands]
     places = [f"~{prefix}:*", *channels]

@@ -12,7 +12,14 @@ from typing import Final
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import Lease, Settlement, outcome_text, sample_text, slot_name
+from cluster_gw.store.lease import (
+    Lease,
+    Settlement,
+    age_name,
+    outcome_text,
+    sample_text,
+    slot_name,
+)
 from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.units import LeaseId
@@ -143,6 +150,28 @@ class SettlementQueue:
             sample_text(settlement.sample),
         )
         self.add_call(plan.settle, own, zone, lazy=True, heard=heard)
+
+    def add_late(
+        self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, *, age_s: float
+    ) -> None:
+        """Queue the settlement of a lease that Redis did not give, and may never have heard of.
+
+        Args:
+            plan: of the target, like the next three.
+            zone: see `add`.
+            lease_id: see `add`.
+            settlement: see `add`.
+            age_s: since it was given, so that it counts in its own second.
+        """
+        own = bulk(
+            lease_id,
+            max(0, settlement.tokens),
+            int(settlement.counts_request),
+            age_name(age_s),
+            outcome_text(None, settlement.health, plan.days),
+            sample_text(settlement.sample),
+        )
+        self.add_call(plan.settle, own, zone, lazy=True)
 
     def add_call(
         self,

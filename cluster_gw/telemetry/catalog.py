@@ -112,6 +112,21 @@ REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; call
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")
 REDIS_RECONNECTS: Final = _counter("gw_redis_reconnects_total", "Connections made after a loss.")
 REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is up.")
+ALONE: Final = _gauge(
+    "gw_alone_workers_count", "Workers that decide without Redis now, by redis.when_lost.", "mode"
+)
+ALONE_GRANTS: Final = _counter(
+    "gw_alone_grants_total", "Requests and holds of clients let in without Redis."
+)
+ALONE_REFUSALS: Final = _counter(
+    "gw_alone_refusals_total", "Requests and holds of clients refused without Redis."
+)
+JOURNAL: Final = _gauge(
+    "gw_journal_entries_count", "Requests let in without Redis that it does not know yet."
+)
+JOURNAL_REPLAYED: Final = _counter(
+    "gw_journal_replayed_total", "Settlements of such requests that were sent when Redis was back."
+)
 CONFIG_RELOADS: Final = _counter(
     "gw_config_reloads_total", "Configuration reloads by result.", "result"
 )

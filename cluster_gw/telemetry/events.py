@@ -113,11 +113,39 @@ CONFIG_WARNED: Final = _event(
 REDIS_LOST: Final = _event(
     "redis.lost",
     Level.WARNING,
-    "Redis does not answer: requests wait up to 2 s and are then refused with 503.",
+    "The connection to Redis is lost. What is done without it: redis.when_lost.",
     "worker",
     "cause",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
+ALONE_BEGUN: Final = _event(
+    "alone.begun",
+    Level.WARNING,
+    "Redis does not work: this worker lets in its share, nothing or everything, by its mode.",
+    "worker",
+    "mode",
+    "cause",
+)
+ALONE_CONTINUED: Final = _event(
+    "alone.continued",
+    Level.WARNING,
+    "Once a minute while a worker decides without Redis: what it did since that began.",
+    "worker",
+    "mode",
+    "grants",
+    "refusals",
+    "journal",
+)
+ALONE_ENDED: Final = _event(
+    "alone.ended",
+    Level.INFO,
+    "Redis works again and was told what was done without it.",
+    "worker",
+    "mode",
+    "grants",
+    "refusals",
+    "replayed",
+)
 SCHEMA_REFUSED: Final = _event(
     "schema.refused",
     Level.ERROR,

@@ -11,7 +11,7 @@
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
--- @args 4 slot text m0 to m61, that of the second the reservation told; another one only costs time
+-- @args 4 slot text m0 to m61, that of the second the reservation told, else it costs time; or a<age in s>
 -- @args 5 outcome text what it says of health: lib/health_outcome.lua
 -- @args 6 sample text what it says of reliability and speed: seven numbers to add, lib/statistics.lua; or empty
 -- @args 7 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown

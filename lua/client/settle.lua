@@ -8,7 +8,7 @@
 -- @args 2 tokens tokens used by all attempts of the request
 -- @args 3 cost micro_usd of these tokens
 -- @args 4 counts_request flag 1, or 0 when nothing was sent upstream
--- @args 5 slot text m0 to m61, that of the second the hold told; another one only costs time
+-- @args 5 slot text m0 to m61, that of the second the hold told, else it costs time; or a<age in s>
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- @returns {1, 'late'} the hold was unknown, charged in full to the present

@@ -6,9 +6,11 @@ local sets, is_lap
 local second = math.floor(now / SECOND_MS)
 local s, r, t, rs, ts, month, ends, used, spent, count, quiet = match(values[1] or '', READ)
 --@include lib/client_move.lua
+--@include lib/late_second.lua
 if requests + 1 + actual + cost > 0 then
-  call('HSET', key, 'now', format(WRITE, s, r + requests + 1, t + actual, rs + requests + 1, ts + actual,
-    month, ends, used + actual, spent + cost, count, quiet), unpack(sets))
+  r, t, rs, ts = count_late(key, s, r, t, rs, ts, requests + 1, actual, sets)
+  call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, month, ends, used + actual, spent + cost,
+    count, quiet), unpack(sets))
   if is_lap then
     call('PEXPIRE', key, CLIENT_KEEP_MS)
   end

@@ -6,11 +6,12 @@ if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
   return { 0, DAY_STALE, now }
 end
 --@include lib/present.lua
+--@include lib/late_second.lua
 for n = 1, requests + 1 + actual > 0 and windows or 0 do
   local key = KEYS[n + 3]
   local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
     present(key, call('HGET', key, 'now'), day_id, day_end, now)
-  r, t, rs, ts = r + requests + 1, t + actual, rs + requests + 1, ts + actual
+  r, t, rs, ts = count_late(key, s, r, t, rs, ts, requests + 1, actual, sets)
   drs, dts = drs + requests + 1, dts + actual
   call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet),
     unpack(sets))

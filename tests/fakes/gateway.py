@@ -17,6 +17,7 @@ from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
 from cluster_gw.server.serving import Current
 from cluster_gw.settings import load_bytes
+from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import BYTES_PER_KB
@@ -34,6 +35,8 @@ class Gateway:
         config: the configuration without `redis`; `auth.mode: none` unless it says otherwise.
         redis_url: a running server.
         environ: where secrets are looked up.
+        prefix: of every key.
+        when_lost: see `redis.when_lost`.
 
     Attributes:
         engine: its inner parts.
@@ -48,9 +51,10 @@ class Gateway:
         *,
         environ: Mapping[str, str] | None = None,
         prefix: str = "gw1",
+        when_lost: str = "share",
     ) -> None:
         document = {"auth": {"mode": "none"}, **config}
-        document["redis"] = {"url": redis_url, "prefix": prefix}
+        document["redis"] = {"url": redis_url, "prefix": prefix, "when_lost": when_lost}
         self.settings = load_bytes(msgspec.json.encode(document), environ or {}).settings
         self.registry = Registry()
         self.stream = io.BytesIO()
@@ -67,6 +71,7 @@ class Gateway:
             worker_id="w1",
             log=self.log,
             registry=self.registry,
+            lost=LostPolicy(mode=Mode(self.settings.redis.when_lost)),
         )
         await self.engine.start()
         self._server = _Server(

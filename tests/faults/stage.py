@@ -267,4 +267,6 @@ class Stage:
         pending = self.gateway.engine._admissions.pending
         if pending:
             left.append(f"{pending} settlements are pending")
+        if self.gateway.engine.is_alone:
+            left.append("the worker does not trust Redis yet")
         return left

@@ -55,6 +55,16 @@ class Ring:
         counts[0] = max(0, counts[0] + requests)
         counts[1] = max(0, counts[1] + tokens)
 
+    def add_late(self, requests: int, tokens: int, now_ms: int, age_s: int | None) -> None:
+        """Add to the bucket of that long ago, if it still counts; without an age to the newest."""
+        assert self.newest is not None
+        told = self.newest if age_s is None else now_ms // self.unit_ms - age_s
+        bucket = min(told, self.newest)
+        if bucket > self.newest - self.size:
+            counts = self.buckets.setdefault(bucket, [0, 0])
+            counts[0] += requests
+            counts[1] += tokens
+
     def wait_ms(self, position: int, need: int, now_ms: int) -> int:
         assert self.newest is not None
         freed = 0
@@ -157,7 +167,14 @@ class AdmissionModel:
         return "ok", 0, 0
 
     def settle(
-        self, lease_id: str, names: list[str], *, actual: int, counts_request: int, now_ms: int
+        self,
+        lease_id: str,
+        names: list[str],
+        *,
+        actual: int,
+        counts_request: int,
+        now_ms: int,
+        age_s: int | None = None,
     ) -> str:
         known = [
             window
@@ -182,7 +199,7 @@ class AdmissionModel:
             for name in names:
                 window = self.windows.setdefault(name, Window())
                 window.advance(now_ms)
-                window.minute.add(counts_request, actual)
+                window.minute.add_late(counts_request, actual, now_ms, age_s)
                 window.day.add(counts_request, actual)
         self.forget_at_ms[lease_id] = now_ms + MARK_MS
         return code

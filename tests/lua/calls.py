@@ -8,7 +8,7 @@ from redis import Redis
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.lease import Lease, Outcome, TargetLimits, outcome_text, slot_name
+from cluster_gw.store.lease import Lease, Outcome, TargetLimits, age_name, outcome_text, slot_name
 from cluster_gw.store.plan import caps_of, five
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
@@ -77,11 +77,13 @@ class Admission:
         counts_request: int = 1,
         day: tuple[int, int] = (0, 0),
         second: int = 0,
+        age_s: int | None = None,
         outcome: str = "success 0 0",
         sample: str = "",
         weight: int | None = None,
     ) -> list[Any]:
-        """Settle; `second` is what the reservation told, and may be wrong."""
+        """Settle; `second` is what the reservation told, and may be wrong; or how old it is."""
+        slot = slot_name(second) if age_s is None else age_name(age_s)
         weights = [] if weight is None else [weight]
         reply: list[Any] = self._settle(
             keys=[
@@ -90,7 +92,7 @@ class Admission:
                 OTHER_STATISTICS if windows[0] == OTHER else STATISTICS,
             ],
             args=[
-                *(lease, actual, counts_request, slot_name(second), outcome, sample),
+                *(lease, actual, counts_request, slot, outcome, sample),
                 *(*day, *weights, now_ms),
             ],
         )

@@ -8,7 +8,7 @@ from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS
 from cluster_gw.store.clients import bounds_of
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.lease import slot_name
+from cluster_gw.store.lease import age_name, slot_name
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import NOW_MS, texts
 from tests.lua.window_fields import Held, leases, present, ring
@@ -59,11 +59,13 @@ class ClientScripts:
         cost: int = 30,
         counts_request: int = 1,
         second: int = 0,
+        age_s: int | None = None,
     ) -> list[Any]:
-        """Settle; `second` is what the hold told, and may be wrong."""
+        """Settle; `second` is what the hold told, and may be wrong; or how old it is."""
+        slot = slot_name(second) if age_s is None else age_name(age_s)
         reply: list[Any] = self._settle(
             keys=CLIENT_KEYS,
-            args=[hold, tokens, cost, counts_request, slot_name(second), now_ms],
+            args=[hold, tokens, cost, counts_request, slot, now_ms],
         )
         return reply
 

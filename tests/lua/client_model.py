@@ -104,7 +104,16 @@ class ClientModel:
         back_ms = (second + MINUTE_BUCKETS) * SECOND_MS - now_ms
         return Answer(1, "ok", 0, self._left(allowance, back_ms))
 
-    def settle(self, id_: str, *, tokens: int, cost: int, counts_request: int, now_ms: int) -> str:
+    def settle(
+        self,
+        id_: str,
+        *,
+        tokens: int,
+        cost: int,
+        counts_request: int,
+        now_ms: int,
+        age_s: int | None = None,
+    ) -> str:
         hold = self.holds.pop(id_, None)
         if hold is not None:
             is_reclaimed = hold.state == "X"
@@ -119,7 +128,7 @@ class ClientModel:
             return "again"
         if counts_request + tokens + cost > 0:
             self.minute.advance(now_ms)
-            self.minute.add(counts_request, tokens)
+            self.minute.add_late(counts_request, tokens, now_ms, age_s)
             self.month = self._month(now_ms)
             self.month.tokens += tokens
             self.month.cost += cost

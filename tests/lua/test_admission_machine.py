@@ -130,8 +130,13 @@ class AdmissionMachine(RuleBasedStateMachine):
         if reply[0] == 1:
             self.told[lease] = reply[4]
 
-    @rule(lease=LEASES, actual=st.integers(0, 500), counts_request=st.integers(0, 1))
-    def settle(self, lease: str, actual: int, counts_request: int) -> None:
+    @rule(
+        lease=LEASES,
+        actual=st.integers(0, 500),
+        counts_request=st.integers(0, 1),
+        age_s=st.none() | st.integers(0, 70),
+    )
+    def settle(self, lease: str, actual: int, counts_request: int, age_s: int | None) -> None:
         route = self.routes.setdefault(lease, ROUTES[0])
         reply = self.scripts.settle(
             lease,
@@ -140,6 +145,7 @@ class AdmissionMachine(RuleBasedStateMachine):
             actual=actual,
             counts_request=counts_request,
             second=self.told.get(lease, 0),
+            age_s=age_s,
         )
         code = self.model.settle(
             lease,
@@ -147,6 +153,7 @@ class AdmissionMachine(RuleBasedStateMachine):
             actual=actual,
             counts_request=counts_request,
             now_ms=self.now_ms,
+            age_s=age_s,
         )
         assert reply == ([2, "settled"] if code == "again" else [1, code])
 

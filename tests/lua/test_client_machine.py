@@ -98,12 +98,15 @@ class ClientMachine(RuleBasedStateMachine):
         tokens=st.integers(0, 500),
         cost=st.integers(0, 300),
         counts_request=st.integers(0, 1),
+        age_s=st.none() | st.integers(0, 70),
     )
-    def settle(self, hold: str, tokens: int, cost: int, counts_request: int) -> None:
+    def settle(
+        self, hold: str, tokens: int, cost: int, counts_request: int, age_s: int | None
+    ) -> None:
         used = {"tokens": tokens, "cost": cost, "counts_request": counts_request}
         second = self.told.get(hold, 0)
-        reply = self.scripts.settle(hold, now_ms=self.now_ms, second=second, **used)
-        code = self.model.settle(hold, now_ms=self.now_ms, **used)
+        reply = self.scripts.settle(hold, now_ms=self.now_ms, second=second, age_s=age_s, **used)
+        code = self.model.settle(hold, now_ms=self.now_ms, age_s=age_s, **used)
 
         assert reply == ([2, "settled"] if code == "again" else [1, code])
 

@@ -228,3 +228,37 @@ def test_success_where_nothing_is_recorded_records_nothing(admission: Admission)
     admission.settle("a", MODEL, outcome="success 0 0")
 
     assert not admission.redis.exists(*HEALTH)
+
+
+@pytest.mark.parametrize(("age_s", "counted"), [(0, 1), (5, 1), (61, 1), (62, 0), (3600, 0)])
+def test_unknown_lease_counts_in_the_second_it_was_given(
+    admission: Admission, age_s: int, counted: int
+) -> None:
+    second = NOW_MS // 1000 - age_s
+
+    assert admission.settle("ghost", MODEL, actual=33, age_s=age_s) == [1, "late"]
+
+    counters = admission.counters()
+    assert (counters["rs"], counters["ts"]) == (counted, 33 * counted)
+    assert (counters["hrs"], counters["hts"]) == (1, 33)
+    if counted:
+        assert counters[f"r{second % MINUTE_BUCKETS}"] == 1
+
+
+def test_unknown_lease_joins_what_its_second_holds_already(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), now_ms=NOW_MS - 5_000)
+    slot = (NOW_MS // 1000 - 5) % MINUTE_BUCKETS
+
+    for ghost in ("b", "c"):  # the first moves that second into its slot, the second finds it there
+        admission.settle(ghost, MODEL, age_s=5)
+
+    assert admission.counters()[f"r{slot}"] == admission.counters()["rs"] == 3
+
+
+def test_age_says_nothing_of_a_lease_that_is_known(admission: Admission) -> None:
+    admission.reserve("a", (MODEL, FREE), estimate=100)
+
+    later_ms = NOW_MS + 30_000
+    assert admission.settle("a", MODEL, actual=70, now_ms=later_ms, age_s=3) == [1, "settled"]
+
+    assert admission.counters()[f"t{NOW_MS // 1000 % MINUTE_BUCKETS}"] == 70

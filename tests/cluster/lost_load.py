@@ -1,0 +1,120 @@
+"""Load on a group while its Redis is away, and what the group's own headers say of each answer."""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
+
+import aiohttp
+import msgspec
+
+from tests.cluster.pools import chat
+from tests.fakes.group import GatewayGroup
+
+OURS: Final = re.compile(r"gw;dur=([\d.]+), redis;dur=([\d.]+)")
+GIVE_UP_S: Final = 20.0
+P99: Final = 0.99
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """One answer.
+
+    Attributes:
+        at_s: when it was asked for, seconds after the start.
+        status: 0 for a connection that broke, -1 for one that hung.
+        added_ms: what gateway and Redis took of it; -1 where there is no such header.
+        is_degraded: it says that the worker was by itself.
+    """
+
+    at_s: float
+    status: int
+    added_ms: float
+    is_degraded: bool
+
+
+class Load:
+    """Requests at a steady rate, until it is left; `async with` starts and ends it.
+
+    Args:
+        group: whom to ask.
+        per_s: how many a second.
+    """
+
+    def __init__(self, group: GatewayGroup, *, per_s: float) -> None:
+        self.answers: list[Answer] = []
+        self._url = f"{group.base_url}/v1/chat/completions"
+        self._per_s = per_s
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        self._ending = asyncio.Event()
+        self._started_s = time.monotonic()
+        self._running: set[asyncio.Task[None]] = set()
+        self._feeding = asyncio.create_task(self._feed())
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self._ending.set()
+        await self._feeding
+        await asyncio.gather(*self._running)
+        await self._session.close()
+
+    def now_s(self) -> float:
+        """Seconds after the start."""
+        return time.monotonic() - self._started_s
+
+    def statuses(self, first_s: float = 0.0, last_s: float = 1e9) -> Counter[int]:
+        """Answers by status, of requests made in that time."""
+        return Counter(one.status for one in self._between(first_s, last_s))
+
+    def degraded(self) -> int:
+        """How many were let in without Redis."""
+        return sum(one.is_degraded and one.status == 200 for one in self.answers)
+
+    def p99_added_ms(self, first_s: float, last_s: float) -> float:
+        """What gateway and Redis added to all but the slowest hundredth of them."""
+        added = sorted(one.added_ms for one in self._between(first_s, last_s) if one.added_ms >= 0)
+        return added[min(len(added) - 1, int(len(added) * P99))]
+
+    def _between(self, first_s: float, last_s: float) -> list[Answer]:
+        return [one for one in self.answers if first_s <= one.at_s < last_s]
+
+    async def _feed(self) -> None:
+        number = 0
+        while not self._ending.is_set():
+            task = asyncio.create_task(self._ask())
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            number += 1
+            await asyncio.sleep(max(0.0, number / self._per_s - self.now_s()))
+
+    async def _ask(self) -> None:
+        at_s, status = self.now_s(), 0
+        headers: Mapping[str, str] = {}
+        try:
+            async with (
+                asyncio.timeout(GIVE_UP_S),
+                self._session.post(self._url, json=chat(max_tokens=20)) as response,
+            ):
+                await response.read()
+                status, headers = response.status, response.headers
+        except TimeoutError:
+            status = -1
+        except aiohttp.ClientError:
+            status = 0
+        self.answers.append(Answer(at_s, status, added_ms(headers), "X-Gw-Degraded" in headers))
+
+
+def added_ms(headers: Mapping[str, str]) -> float:
+    """Milliseconds before an answer that were neither upstream's nor waited for."""
+    found = OURS.match(headers.get("Server-Timing", ""))
+    return float(found[1]) + float(found[2]) if found else -1.0
+
+
+async def until(holds: Callable[[], Any], within_s: float) -> None:
+    """Wait until something holds that a group does by itself; it is asked in a thread."""
+    async with asyncio.timeout(within_s):
+        while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - another process tells nobody
+            await asyncio.sleep(0.05)
