@@ -25,7 +25,7 @@ from tests.soak.subjects import END_MS, KEYS, START_MS, Subject, subjects
 CALLERS: Final = 8
 SKEW_MS: Final = 600_000
 STEP_MS: Final = 400  # time goes on to the next event, and up to so much further
-REPEATED: Final = 200  # settlements of a killed caller that are sent once more
+REPEATED_MS: Final = 60_000  # settlements of a killed caller since then are sent once more
 KILL_WITHIN_S: Final = 0.004
 AFTERWARDS_MS: Final = 600_000
 
@@ -198,9 +198,10 @@ class Crowd:
                 self._admissions.settle(_lease(subject, LeaseId(lease_id)), UNDISPATCHED)
         if self._random.random() < 0.5:
             await self._reap(name)
-        repeated = [line.split() for line in lines if line.startswith("S")][-REPEATED:]
-        for _, lease_id, used, _ in repeated:
-            self._admissions.settle(self._granted(lease_id), settlement(int(used)))
+        for line in lines:
+            kind, lease_id, used, *rest = [*line.split(), "", ""]
+            if kind == "S" and int(rest[0]) >= self._now_ms - REPEATED_MS:
+                self._admissions.settle(self._granted(lease_id), settlement(int(used)))
         for lease_id, grant in self.ledger.granted.items():
             if lease_id.startswith(f"{name}-") and lease_id not in self.ledger.used:
                 self._leave_or_settle(lease_id, grant.prompt, grant.expiry_ms)
