@@ -32,6 +32,9 @@ class Coordination:
         current: the configuration in force, for what can be admitted.
         log: where events go.
         registry: where numbers go.
+
+    Attributes:
+        membership: who lives, and the server's clock.
     """
 
     def __init__(
@@ -46,15 +49,15 @@ class Coordination:
         registry: Registry,
     ) -> None:
         self._current, self._log, self._registry = current, log, registry
-        self._membership = Membership(
+        self.membership = Membership(
             redis, scripts, keys, worker_id=worker_id, monotonic_s=time.monotonic
         )
         self._leadership = Leadership(
             redis, scripts, keys, role=ROLE, worker_id=worker_id, monotonic_s=time.monotonic
         )
-        self._heartbeat = Heartbeat(self._membership)
+        self._heartbeat = Heartbeat(self.membership)
         self._reaper = Reaper(
-            self._membership,
+            self.membership,
             self._leadership,
             Reaping(redis, scripts, keys, clients=lambda: current.serving.clients.limited),
             targets=self._targets,
@@ -63,15 +66,15 @@ class Coordination:
         )
         # At once, before the first admission: the others judge a worker by its beats.
         redis.on_change(lambda is_up: self._heartbeat.beat_soon() if is_up else None)
-        registry.on_read(lambda: registry.put(catalog.ALIVE_WORKERS, value=self._membership.alive))
-
-    def server_clock_ms(self) -> float | None:
-        """Tell the server's clock now, ms since the epoch; None when it was not heard yet."""
-        return self._membership.server_clock_ms()
+        registry.on_read(lambda: registry.put(catalog.ALIVE_WORKERS, value=self.membership.alive))
 
     def most_workers(self) -> int:
         """How many workers were alive within the last minute, at most; 0 before the first beat."""
-        return self._membership.most
+        return self.membership.most
+
+    def server_clock_ms(self) -> float | None:
+        """Tell the server's clock now, ms since the epoch; None when it was not heard yet."""
+        return self.membership.server_clock_ms()
 
     def start_jobs(self, runner: Runner) -> None:
         """Begin what has to be done every second."""
@@ -90,7 +93,7 @@ class Coordination:
         with contextlib.suppress(StoreLostError):
             await self._leadership.resign()
             if is_clear:
-                await self._membership.leave()
+                await self.membership.leave()
 
     def _targets(self) -> Iterator[TargetLimits]:
         for by_key in self._current.serving.runtime.targets.values():

@@ -4,6 +4,7 @@ import secrets as entropy
 import time
 from typing import Final
 
+from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.sharing import Sharing
@@ -101,13 +102,19 @@ class Engine:
             noted=(log, registry),
         )
         self._sharing = Sharing(
-            self.redis,
-            self._keys,
+            Base(
+                redis=self.redis,
+                scripts=self._scripts,
+                keys=self._keys,
+                worker_id=worker_id,
+                clock=clock,
+                log=log,
+                registry=registry,
+            ),
+            current,
             bars=self._admissions.bars,
             models=self.health.models,
             coordination=self.coordination,
-            clock=clock,
-            registry=registry,
         )
         self._alone = Alone(
             self.redis,
@@ -168,6 +175,7 @@ class Engine:
         self.coordination.start_jobs(runner)
         self.health.start_jobs(runner)
         self._standby.start_jobs(runner)
+        self._sharing.start_jobs(runner)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.

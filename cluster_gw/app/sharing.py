@@ -1,81 +1,163 @@
-"""What this worker hears from the others, and what it does at once."""
+"""What all workers know in common: what one tells the others at once, and the snapshot."""
 
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
-from cluster_gw.pipeline.clock import Clock
+from cluster_gw.background.runner import Runner
+from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
+from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
+from cluster_gw.background.snapshot_follower import SnapshotFollower
+from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.condition import list_models
+from cluster_gw.pipeline.view import build_view
+from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
-from cluster_gw.store.client import RedisClient
 from cluster_gw.store.events import Event, HealthEvent, ModelEvent, SnapshotEvent, read_event
-from cluster_gw.store.keys import Keys
+from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
 from cluster_gw.store.model_health import ModelHealth
-from cluster_gw.telemetry import catalog
-from cluster_gw.telemetry.registry import Registry
+from cluster_gw.store.plan import Plans
+from cluster_gw.store.snapshots import ROLE, Reading, Snapshots
+from cluster_gw.store.survey import Findings, Survey
+from cluster_gw.telemetry import catalog, events
 from cluster_gw.units import MS_PER_S
 
-UNKNOWN = "unknown"
+UNKNOWN: Final = "unknown"
 
 
 class Sharing:
     """Joins the parts by which workers know the same.
 
     Args:
-        redis: the worker's client.
-        keys: builds key names.
+        base: of the worker.
+        current: the configuration in force; gets the view of each snapshot.
         bars: what is known to be barred.
         models: what is known of models over all their keys.
-        coordination: knows the server's clock.
-        clock: of this worker.
-        registry: where numbers go.
+        coordination: this worker among the others.
     """
 
     def __init__(
         self,
-        redis: RedisClient,
-        keys: Keys,
+        base: Base,
+        current: Current,
         *,
         bars: Bars,
         models: ModelHealth,
         coordination: Coordination,
-        clock: Clock,
-        registry: Registry,
     ) -> None:
+        self._base, self._current = base, current
         self._bars, self._models, self._coordination = bars, models, coordination
-        self._clock, self._registry = clock, registry
+        redis, scripts, keys = base.redis, base.scripts, base.keys
         self._bus = redis.listen(keys.events(), on_message=self._hear, on_gap=self._catch_up)
-        registry.on_read(self._read)
+        self._survey, self._plans = Survey(redis, scripts, keys), Plans(keys, scripts)
+        snapshots = Snapshots(redis, scripts, keys, worker_id=base.worker_id)
+        self._leadership = Leadership(
+            redis, scripts, keys, role=ROLE, worker_id=base.worker_id, monotonic_s=time.monotonic
+        )
+        self._builder = SnapshotBuilder(
+            coordination.membership,
+            self._leadership,
+            snapshots,
+            survey=self._survey_all,
+            models=self._look_at_models,
+            worker_id=base.worker_id,
+            monotonic_s=time.monotonic,
+        )
+        self._follower = SnapshotFollower(
+            snapshots, on_read=self._take_over, on_unreadable=self._note_unreadable
+        )
+        self._reading: tuple[Reading, float] | None = None
+        self._fitted_to = current.serving
+        redis.on_change(lambda is_up: self._look_soon(is_up=is_up))
+        base.registry.on_read(self._read)
 
     def start(self) -> None:
         """Begin to listen."""
         self._bus.start()
 
+    def start_jobs(self, runner: Runner) -> None:
+        """Begin what has to be done every second."""
+        runner.every(CAMPAIGN_S, "snapshot_campaign", self._builder.campaign)
+        runner.every(LOOK_S, "snapshot_build", self._builder.look)
+        runner.every(FOLLOW_S, "snapshot_follow", self._follow)
+
     async def stop(self) -> None:
-        """Hear nothing any more."""
+        """Hear nothing any more, and give the role up; the jobs have ended before."""
         await self._bus.close()
+        await self._follower.stop()
+        with contextlib.suppress(StoreLostError):
+            await self._leadership.resign()
 
     def _hear(self, text: bytes) -> None:
         event = read_event(text)
         match event:
             case HealthEvent():
-                self._bars.hear(event, self._clock.monotonic_s())
+                self._bars.hear(event, self._base.clock.monotonic_s())
                 self._count("health", event)
             case ModelEvent():
                 self._models.hear(event)
                 self._count("model", event)
             case SnapshotEvent():
+                self._follower.look_soon()
                 self._count("snapshot", event)
             case None:
-                self._registry.add(catalog.EVENTS, UNKNOWN)
+                self._base.registry.add(catalog.EVENTS, UNKNOWN)
 
     def _count(self, kind: str, event: Event) -> None:
-        self._registry.add(catalog.EVENTS, kind)
+        self._base.registry.add(catalog.EVENTS, kind)
         now_ms = self._coordination.server_clock_ms()
         if now_ms is not None:
             delay_s = max(0.0, now_ms - event.at_ms) / MS_PER_S
-            self._registry.observe(catalog.EVENT_SECONDS, value=delay_s)
+            self._base.registry.observe(catalog.EVENT_SECONDS, value=delay_s)
 
     def _catch_up(self) -> None:
         """An end that was missed must not bar anything: Redis is asked about all of it."""
         self._bars.clear()
+        self._look_soon(is_up=self._base.redis.is_up)
+
+    def _look_soon(self, *, is_up: bool) -> None:
+        if is_up:  # a call that cannot be sent would count as lost
+            self._follower.look_soon()
+
+    async def _follow(self) -> None:
+        await self._follower.look()
+        if self._reading is not None and self._fitted_to is not self._current.serving:
+            self._fit(*self._reading)  # the configuration has changed since
+
+    def _take_over(self, reading: Reading) -> None:
+        now_s = self._base.clock.monotonic_s()
+        self._reading = (reading, now_s)
+        self._bars.take_over(reading.snapshot, server_now_ms=reading.server_ms, now_s=now_s)
+        self._fit(reading, now_s)
+
+    def _fit(self, reading: Reading, read_at_s: float) -> None:
+        self._fitted_to = self._current.serving
+        targets = self._fitted_to.runtime.targets
+        self._current.view = build_view(reading, targets, self._plans, read_at_s)
+
+    async def _survey_all(self) -> Findings:
+        targets = self._current.serving.runtime.targets.values()
+        return await self._survey.take(
+            target.limits for by_key in targets for target in by_key.values()
+        )
+
+    async def _look_at_models(self) -> Mapping[str, ModelStanding]:
+        return await self._models.look(list_models(self._current.serving.runtime))
+
+    def _note_unreadable(self, detail: str) -> None:
+        self._base.log.event(events.SNAPSHOT_UNREADABLE, worker=self._base.worker_id, detail=detail)
 
     def _read(self) -> None:
-        self._registry.put(catalog.EVENTS_UP, value=int(self._bus.is_up))
-        self._registry.put(catalog.EVENTS_RECONNECTS, value=self._bus.reconnects)
+        put, view = self._base.registry.put, self._current.view
+        put(catalog.EVENTS_UP, value=int(self._bus.is_up))
+        put(catalog.EVENTS_RECONNECTS, value=self._bus.reconnects)
+        put(catalog.SNAPSHOT_VERSION, value=view.snapshot.version)
+        age_ms = view.age_ms(self._base.clock.monotonic_s())
+        if age_ms is not None:
+            put(catalog.SNAPSHOT_AGE, value=age_ms / MS_PER_S)
+        put(catalog.SNAPSHOTS_BUILT, value=self._builder.built)
+        put(catalog.SNAPSHOTS_REFUSED, value=self._builder.refused)

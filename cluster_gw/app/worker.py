@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import socket
+import time
 from collections.abc import Generator, Mapping
 from typing import Final
 
@@ -155,7 +156,11 @@ class Worker:
 
     def _control_server(self, engine: Engine) -> _QuietServer:
         plane = ControlPlane(
-            self._current, self._registry, lambda: engine.is_redis_used, self._begin_drain
+            self._current,
+            self._registry,
+            lambda: engine.is_redis_used,
+            self._begin_drain,
+            time.monotonic,
         )
         return _QuietServer(
             uvicorn.Config(

@@ -106,6 +106,7 @@ def detail_extensions(exchange: Exchange, record: AttemptRecord, now_ms: int) ->
         records = [*records, record]
     return {
         "strategy": exchange.ranking.strategy,
+        "snapshot": {"version": exchange.ranking.snapshot},
         "ranking": [
             _ranked_json(place, ranked) for place, ranked in enumerate(exchange.ranking.ranked, 1)
         ],

@@ -40,6 +40,7 @@ class ControlPlane:
         registry: numbers of the worker.
         is_redis_up: whether calls to Redis are being answered.
         drain: begins the shutdown.
+        monotonic_s: clock of the snapshot's age.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class ControlPlane:
         registry: Registry,
         is_redis_up: Callable[[], bool],
         drain: Callable[[], None],
+        monotonic_s: Callable[[], float],
     ) -> None:
         self._current = current
         self._registry = registry
         self._is_redis_up = is_redis_up
         self._drain = drain
+        self._monotonic_s = monotonic_s
 
     def app(self) -> Starlette:
         """Assemble the routes of the control socket."""
@@ -74,7 +77,10 @@ class ControlPlane:
         return Readiness(
             status=status,
             config_version=self._current.serving.runtime.catalog.version,
-            snapshot=SnapshotState(),
+            snapshot=SnapshotState(
+                version=self._current.view.snapshot.version,
+                age_ms=self._current.view.age_ms(self._monotonic_s()),
+            ),
             redis="ok" if is_up else "lost",
             in_flight=self._current.in_flight,
         )

@@ -45,7 +45,6 @@ from cluster_gw.telemetry.registry import Registry
 
 CLIENT_CLOSED: Final = 499
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-NO_INPUTS: Final = StrategyInputs()
 
 
 class Deps(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,13 +130,13 @@ class Inference:
         context = self._decode(serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
-        inputs = NO_INPUTS
+        inputs = self._deps.current.view.inputs
         if needs_cursor(context):
             try:
                 cursor = await self._deps.cursors.next(context.resolved.combo)
             except StoreLostError:
                 return redis_lost().body
-            inputs = StrategyInputs(cursor=cursor)
+            inputs = StrategyInputs(cursor=cursor, signals=inputs.signals)
         return self._exchange(arrival, client, hints, context, inputs)
 
     def _decode(
@@ -184,7 +183,7 @@ class Inference:
             hints=hints,
             runtime=arrival.serving.runtime,
             context=context,
-            ranking=make_ranking(context, inputs),
+            ranking=make_ranking(context, inputs, started_s),
             started_s=started_s,
             deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
             rotation=current.rotation,

@@ -7,6 +7,7 @@ they started with.
 import msgspec
 
 from cluster_gw.pipeline.runtime import Runtime
+from cluster_gw.pipeline.view import NO_VIEW
 from cluster_gw.server.auth import Clients
 from cluster_gw.server.stranger_guard import StrangerPolicy
 
@@ -29,6 +30,7 @@ class Current:
         is_draining: no new requests; open ones finish.
         in_flight: requests being served now.
         rotation: grows by one with each request.
+        view: the snapshot requests are ranked by: replaced as a whole.
     """
 
     def __init__(self, serving: Serving) -> None:
@@ -37,6 +39,7 @@ class Current:
         self.is_draining = False
         self.in_flight = 0
         self.rotation = 0
+        self.view = NO_VIEW
 
     @property
     def status(self) -> str:

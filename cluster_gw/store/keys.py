@@ -163,6 +163,15 @@ KEY_SHAPES: Final = (
         "each new term).",
     ),
     KeyShape(
+        pattern="{snap}:cur",
+        type="hash",
+        ttl="1 day",
+        content="The snapshot that all workers rank by: version, at (when its building began, ms), "
+        "fence of its builder's term, and blob, JSON: use of windows (requests and tokens of the "
+        "minute, of the day, in flight, end of the calendar day), health, statistics (the sums of "
+        "b:… as of at) and unwell models, each by the key they were read from.",
+    ),
+    KeyShape(
         pattern="{mem}:workers",
         type="zset",
         ttl="80 min",

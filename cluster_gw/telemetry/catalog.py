@@ -139,6 +139,18 @@ ALIVE_WORKERS: Final = _gauge(
 LEASES_REAPED: Final = _counter(
     "gw_leases_reaped_total", "Leases of dead workers whose concurrency slots were given back."
 )
+SNAPSHOT_VERSION: Final = _gauge(
+    "gw_snapshot_version_count", "Version of the snapshot requests are ranked by.", merge=Merge.MAX
+)
+SNAPSHOT_AGE: Final = _gauge(
+    "gw_snapshot_age_seconds", "Age of that snapshot; of several workers the most.", merge=Merge.MAX
+)
+SNAPSHOTS_BUILT: Final = _counter(
+    "gw_snapshots_built_total", "Snapshots this worker has published for all."
+)
+SNAPSHOTS_REFUSED: Final = _counter(
+    "gw_snapshots_refused_total", "Snapshots that came when another worker had the role."
+)
 EVENTS: Final = _counter(
     "gw_events_total", "Messages heard from other workers through Redis, by kind.", "kind"
 )

@@ -197,6 +197,13 @@ STRANGERS_BARRED: Final = _event(
     "networks",
     "count",
 )
+SNAPSHOT_UNREADABLE: Final = _event(
+    "snapshot.unreadable",
+    Level.WARNING,
+    "The snapshot in Redis cannot be read; the last one is ranked by until another comes.",
+    "worker",
+    "detail",
+)
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
 )

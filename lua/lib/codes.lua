@@ -6,7 +6,7 @@ local COOLDOWN, BREAKER_OPEN, TRIAL_TAKEN = 'cooldown', 'breaker_open', 'trial_t
 local BENCH = 'bench'
 local DAILY_CAP, DAILY_TOKEN_CAP = 'provider_daily_cap', 'provider_daily_token_cap'
 local MONTHLY_CAP = 'monthly_budget_cap'
-local TOO_OLD, ALIVE, HELD, STALE = 'too_old', 'alive', 'held', 'stale'
+local TOO_OLD, ALIVE, HELD, STALE, NONE = 'too_old', 'alive', 'held', 'stale', 'none'
 
 local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local EXACT_MAX = 9007199254740992 -- 2^53: above it a Lua number skips integers

@@ -90,6 +90,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *(KEYS.key_window(slot, "k"), KEYS.account_window(slot)),
         *(KEYS.model("p", "m"), KEYS.bookings("p"), KEYS.statistics(slot, "k", "m")),
         *(KEYS.check(slot, "k"), KEYS.probe()),
+        KEYS.snapshot(),
         KEYS.strangers(),
         *KEYS.client("app"),
         *KEYS.health(slot, "k", "m"),

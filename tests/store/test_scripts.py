@@ -96,7 +96,7 @@ def test_gate_codes_of_lua_and_python_are_the_same() -> None:
     # The cap of a minute is counted as requests of the key's window; the worker names it.
     assert {gate.value for gate in Gate} - {Gate.PROVIDER_MINUTE_CAP} <= quoted
     assert quoted - {gate.value for gate in Gate} == {
-        *("ok", "settled", "reclaimed", "late", "too_old", "alive", "held", "stale")
+        *("ok", "settled", "reclaimed", "late", "too_old", "alive", "held", "stale", "none")
     }
 
 

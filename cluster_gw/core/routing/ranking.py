@@ -84,13 +84,18 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All candidates in order and all exclusions of one request."""
+    """All candidates in order and all exclusions of one request.
+
+    Attributes:
+        snapshot: version of the snapshot it was made by; 0 without one.
+    """
 
     combo: ComboId
     family: str
     strategy: str
     ranked: tuple[Ranked, ...]
     excluded: tuple[Exclusion, ...]
+    snapshot: int = 0
 
 
 def total_score(ranked: Ranked) -> float:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.breaker import BreakerState
+from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.statistics import Statistics
@@ -53,6 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         windows: use by window.
         health: by record; only those that exist.
         statistics: by record; only those that exist. As of `at_ms`.
+        models: by record, those of models that are not well over all their keys.
     """
 
     version: int = 0
@@ -62,6 +64,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     windows: Mapping[str, WindowUse] = {}
     health: Mapping[str, HealthView] = {}
     statistics: Mapping[str, Statistics] = {}
+    models: Mapping[str, ModelStanding] = {}
 
 
 NO_SNAPSHOT: Final = Snapshot()

@@ -8,6 +8,7 @@ import msgspec
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Ranked
+from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
 
 
 class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -15,9 +16,11 @@ class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         cursor: position of the fleet's round-robin cursor for this combo, 0 when not asked for.
+        signals: what the snapshot says that all workers rank by.
     """
 
     cursor: int = 0
+    signals: Signals = NO_SIGNALS
 
 
 class Strategy(Protocol):

@@ -1,0 +1,32 @@
+"""What the joined parts of a worker are all built from."""
+
+import msgspec
+
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker's tools.
+
+    Attributes:
+        redis: the worker's client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        worker_id: names this worker, as in its leases.
+        clock: of this worker.
+        log: where events go.
+        registry: where numbers go.
+    """
+
+    redis: RedisClient
+    scripts: Scripts
+    keys: Keys
+    worker_id: str
+    clock: Clock
+    log: Log
+    registry: Registry

@@ -1,0 +1,97 @@
+"""Builds the snapshot that all workers rank by; one worker of the cluster does it at a time."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.routing.snapshot import Snapshot
+from cluster_gw.errors import StoreLostError
+from cluster_gw.store.leadership import Leadership
+from cluster_gw.store.membership import Membership
+from cluster_gw.store.snapshots import Snapshots
+from cluster_gw.store.survey import Findings
+
+BUILD_S: Final = 5.0
+LOOK_S: Final = 0.25
+
+
+class SnapshotBuilder:
+    """Runs for the role, and while it has it, builds a snapshot every five seconds.
+
+    Args:
+        membership: tells how many workers live.
+        leadership: of the role `snap`.
+        snapshots: where they are published.
+        survey: reads all targets of the configuration in force.
+        models: reads those of its models that are not well.
+        worker_id: names this worker.
+        monotonic_s: clock between two snapshots.
+
+    Attributes:
+        built: snapshots published since the start.
+        refused: snapshots that came too late: another worker had the role by then.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        leadership: Leadership,
+        snapshots: Snapshots,
+        *,
+        survey: Callable[[], Awaitable[Findings]],
+        models: Callable[[], Awaitable[Mapping[str, ModelStanding]]],
+        worker_id: str,
+        monotonic_s: Callable[[], float],
+    ) -> None:
+        self.built = 0
+        self.refused = 0
+        self._membership = membership
+        self._leadership = leadership
+        self._snapshots = snapshots
+        self._survey = survey
+        self._models = models
+        self._worker_id = worker_id
+        self._monotonic_s = monotonic_s
+        self._due_s = 0.0
+
+    async def campaign(self) -> None:
+        """Run for the role, unless this worker has not joined the others yet."""
+        if not self._membership.alive:
+            return
+        try:
+            await self._leadership.campaign()
+        except StoreLostError:
+            return  # the term goes on until its end
+
+    async def look(self) -> None:
+        """Build if this worker has the role and it is time: at once when it has just got it."""
+        if self._leadership.term is None:
+            self._due_s = 0.0
+            return
+        now_s = self._monotonic_s()
+        if now_s < self._due_s:
+            return
+        self._due_s = now_s + BUILD_S
+        try:
+            await self._build()
+        except StoreLostError:
+            self._due_s = 0.0  # the next look tries again
+
+    async def _build(self) -> None:
+        term, at_ms = self._leadership.term, self._membership.server_clock_ms()
+        if term is None or at_ms is None:
+            return
+        found = await self._survey()
+        snapshot = Snapshot(
+            at_ms=int(at_ms),
+            builder=self._worker_id,
+            workers=self._membership.alive,
+            windows=found.windows,
+            health=found.health,
+            statistics=found.statistics,
+            models=await self._models(),
+        )
+        if await self._snapshots.publish(snapshot, term) is None:
+            self.refused += 1
+        else:
+            self.built += 1
