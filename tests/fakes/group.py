@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 READY_S = 20.0
+WORKER_READY_S = 2.0  # a start is work for a core, and workers share them
 STOP_S = 20.0
 
 
@@ -54,9 +55,9 @@ class Running:
         """Everything written so far."""
         return self.log_path.read_text(errors="replace")
 
-    def wait_for(self, url: str) -> None:
+    def wait_for(self, url: str, within_s: float = READY_S) -> None:
         """Wait until a URL answers 200."""
-        until = time.monotonic() + READY_S
+        until = time.monotonic() + within_s
         while time.monotonic() < until:
             assert self.process.poll() is None, self.log()
             try:
@@ -133,12 +134,17 @@ class GatewayGroup(Running):
         super().__init__("serve", "--config", str(self.config_path), environ=environ)
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.admin_url = f"http://127.0.0.1:{self.admin_port}"
-        self.wait_for(f"{self.admin_url}/readyz")
-        self.wait_for_all_workers()
+        within_s = READY_S + WORKER_READY_S * workers
+        try:
+            self.wait_for(f"{self.admin_url}/readyz", within_s)
+            self.wait_for_all_workers(within_s)
+        except BaseException:
+            self.close()
+            raise
 
-    def wait_for_all_workers(self) -> None:
+    def wait_for_all_workers(self, within_s: float = READY_S) -> None:
         """Wait until every worker serves; the port answers as soon as one does."""
-        until = time.monotonic() + READY_S
+        until = time.monotonic() + within_s
         while get_json(f"{self.admin_url}/readyz")["status"] != "ready":
             assert time.monotonic() < until, self.log()
             time.sleep(0.05)
