@@ -9,10 +9,12 @@ from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.standby import Standby
+from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.record import Recorder
@@ -27,6 +29,7 @@ from cluster_gw.store.alone import SHARED, Alone, LostPolicy
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
+from cluster_gw.store.estimates import Estimates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import load_scripts
@@ -146,13 +149,16 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holds.go_on_with(self._alone)
-        holding = Holding(holds, registry)
+        estimator = Estimator()
+        holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
         self.deps = Deps(
             current=current,
             shell=Shell(
-                admitter=Admitter(self._admissions, holding, conditions, registry, clock),
-                accounts=Accounts(self._admissions, holding, conditions, registry),
+                admitter=Admitter(
+                    self._admissions, holding, conditions, estimator, registry, clock
+                ),
+                accounts=Accounts(self._admissions, holding, conditions, estimator, registry),
                 conditions=conditions,
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
@@ -168,6 +174,12 @@ class Engine:
             clock=clock,
             mint_id=lambda: new_id(wall_ms(), noise),
         )
+        self.learner = Learner(
+            estimator,
+            Estimates(self.redis, self._scripts, self._keys),
+            lambda: current.serving.runtime.policy.estimates,
+        )
+        self._estimator = estimator
         registry.on_read(self._read)
 
     def start_jobs(self, runner: Runner) -> None:
@@ -176,6 +188,7 @@ class Engine:
         self.health.start_jobs(runner)
         self._standby.start_jobs(runner)
         self._sharing.start_jobs(runner)
+        runner.every(LEARN_S, "learn", self.learner.look)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.
@@ -246,6 +259,8 @@ class Engine:
         put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
         put(catalog.SETTLEMENTS_LOST, value=self.lost_settlements)
         put(catalog.SETTLEMENTS_LATE, value=settlements.late)
+        put(catalog.ESTIMATE_PAIRS, value=self._estimator.pairs)
+        put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
 
 

@@ -38,6 +38,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 peek=routing.peek,
                 attempts=routing.attempts,
                 breaker=routing.breaker,
+                estimates=routing.estimates,
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,
                 bench=routing.bench,

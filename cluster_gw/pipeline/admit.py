@@ -8,6 +8,7 @@ import msgspec
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
+from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
@@ -39,11 +40,13 @@ class Admitter:
         admissions: Admissions,
         holding: Holding,
         conditions: Conditions,
+        estimator: Estimator,
         registry: Registry,
         clock: Clock,
     ) -> None:
         self._admissions = admissions
         self._conditions = conditions
+        self._estimator = estimator
         self._holding = holding
         self._registry = registry
         self._clock = clock
@@ -93,17 +96,18 @@ class Admitter:
 
     def could_serve(self, exchange: Exchange, target: Target) -> bool:
         """Whether nothing that is known here speaks against a target that was not tried yet."""
-        tokens = exchange.context.demand.total_tokens
+        tokens = self._estimator.known(exchange, target.route.id).total_tokens
         return not self._admissions.is_refused(target.limits, tokens)
 
     async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
         """Ask for client and target in one write: the hold is sent before the reservation is."""
         asked = self._holding.ask(exchange, asked_at_s)
+        demand = exchange.reserved = self._estimator.demand(exchange, target.route.id)
         try:
             answer = await self._admissions.reserve(
                 target.limits,
                 LeaseId(f"{exchange.id}.{exchange.asks}"),
-                exchange.context.demand,
+                demand,
                 ttl_ms=self._ttl_ms(exchange, target, asked_at_s),
             )
         except StoreLostError:

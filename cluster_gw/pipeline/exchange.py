@@ -4,6 +4,7 @@ import msgspec
 
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.outcome.charge import TokenSource
 from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
 from cluster_gw.core.routing.context import RouteContext
@@ -64,6 +65,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         deadline_s: loop time after which the client no longer waits; infinite when it set none.
         rotation: a number that grows by one with each request of this worker.
         asks: admissions asked for so far; each gets a lease id of its own.
+        reserved: the estimate of the last of them.
         records: failed attempts, and the successful one once it has ended.
         skipped: targets and routes that were not called, and why.
         allowance: bounds of the client, None when it has none.
@@ -90,6 +92,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     key_ordinals: KeyOrdinals = msgspec.field(default_factory=KeyOrdinals)
     spent: Spent = msgspec.field(default_factory=Spent)
     asks: int = 0
+    reserved: Demand | None = None
     allowance: Allowance | None = None
     hold: Hold | None = None
     standing: Standing | None = None
@@ -99,6 +102,11 @@ class Exchange(msgspec.Struct, kw_only=True):
     tokens_source: TokenSource = TokenSource.NONE
     is_degraded: bool = False
     client_gone: bool = False
+
+    @property
+    def demand(self) -> Demand:
+        """The estimate under which the present attempt was admitted."""
+        return self.reserved or self.context.demand
 
     def key_ordinal(self, target: Target) -> int:
         """Number of a key in this request, from 1, by first use."""

@@ -6,11 +6,13 @@ Rooms 6 and 10. A client without limits holds nothing and costs nothing.
 from typing import Final
 
 from cluster_gw.core.limits.allowance import BUDGETS, MICRO_PER_USD, Allowance, ClientGate
+from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.price import FREE, cost_micro_usd
 from cluster_gw.core.outcome.charge import Charge
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.core.outcome.exhaustion import FLOOR_MS
 from cluster_gw.errors import CapacityFault, ErrorBody
+from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.exchange import Exchange, Hold
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.store.clients import Asked, Claim, ClientRefusal, Holds
@@ -28,8 +30,9 @@ CLIENT_CODES: Final = frozenset({RATE_LIMITED, BUDGET_EXCEEDED, TOO_LARGE})
 class Holding:
     """Takes, bills and settles the holds of any request of this worker."""
 
-    def __init__(self, holds: Holds, registry: Registry) -> None:
+    def __init__(self, holds: Holds, estimator: Estimator, registry: Registry) -> None:
         self._holds = holds
+        self._estimator = estimator
         self._registry = registry
 
     def ask(self, exchange: Exchange, now_s: float) -> Asked | None:
@@ -42,7 +45,7 @@ class Holding:
         if hold is None:
             if exchange.allowance is None:
                 return None
-            claim = claim_of(exchange, exchange.allowance)
+            claim = claim_of(exchange, exchange.allowance, self._estimator.largest(exchange))
             refusal = self._holds.barring(claim)
             if refusal is not None:
                 raise self._refused(exchange, refusal)
@@ -110,9 +113,8 @@ class Holding:
         return CapacityFault(refusal_body(refusal))
 
 
-def claim_of(exchange: Exchange, allowance: Allowance) -> Claim:
+def claim_of(exchange: Exchange, allowance: Allowance, demand: Demand) -> Claim:
     """What a request asks for: its demand, at the price of the dearest route it may take."""
-    demand = exchange.context.demand
     prices = {ranked.route.price for ranked in exchange.ranking.ranked}
 
     def dearest(output_tokens: int) -> int:

@@ -5,6 +5,7 @@ import msgspec
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.estimate import EstimatePolicy
 from cluster_gw.core.limits.guardrails import Guardrails
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
@@ -38,6 +39,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     bench: BenchPolicy = BenchPolicy()
     guardrails: Guardrails = Guardrails()
     probe: ProbePolicy = ProbePolicy()
+    estimates: EstimatePolicy = EstimatePolicy()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

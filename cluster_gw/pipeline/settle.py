@@ -21,6 +21,7 @@ from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.pipeline.attempt import Attempt, Broken
 from cluster_gw.pipeline.condition import Conditions
+from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, Booking
 from cluster_gw.pipeline.holding import Holding
@@ -39,8 +40,10 @@ class Accounts:
         admissions: Admissions,
         holding: Holding,
         conditions: Conditions,
+        estimator: Estimator,
         registry: Registry,
     ) -> None:
+        self._estimator = estimator
         self._admissions = admissions
         self._conditions = conditions
         self._holding = holding
@@ -63,7 +66,7 @@ class Accounts:
         self, exchange: Exchange, lease: Lease, completion: Completion, *, latency_ms: int
     ) -> None:
         """Charge a buffered answer that took `latency_ms` from the start of its attempt."""
-        charge = charge_answer(completion.usage, completion.characters, exchange.context.demand)
+        charge = charge_answer(completion.usage, completion.characters, exchange.demand)
         self._succeed(exchange, lease, charge, latency_ms, None)
 
     def streamed(
@@ -76,7 +79,7 @@ class Accounts:
         first_byte_ms: int,
     ) -> None:
         """Charge a whole stream; its times are from the start of its attempt."""
-        charge = charge_answer(tally.usage, tally.characters, exchange.context.demand)
+        charge = charge_answer(tally.usage, tally.characters, exchange.demand)
         self._succeed(exchange, lease, charge, latency_ms, first_byte_ms)
 
     def failed(
@@ -88,7 +91,7 @@ class Accounts:
         booking: Booking,
     ) -> Charge:
         """Charge an attempt that gave no answer, or a stream that broke after commit."""
-        demand = exchange.context.demand
+        demand = exchange.demand
         if broken.completion is not None:
             charge = charge_answer(broken.completion.usage, broken.completion.characters, demand)
         else:
@@ -110,9 +113,7 @@ class Accounts:
             self._settle(lease, NOTHING_SENT, FailureClass.CANCELLED.value)
             return
         characters = attempt.tally.characters if exchange.request.stream else None
-        charge = charge_failure(
-            CLIENT_GONE, attempt.tally.usage, characters, exchange.context.demand
-        )
+        charge = charge_failure(CLIENT_GONE, attempt.tally.usage, characters, exchange.demand)
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
         self._settle(lease, charge, FailureClass.CANCELLED.value)
@@ -134,6 +135,7 @@ class Accounts:
             first_byte_ms=first_byte_ms,
         )
         self._settle(lease, charge, "success", ANSWERED, sample)
+        self._estimator.teach(exchange, lease, charge)
         self._conditions.succeeded(lease, exchange.runtime.policy)
 
     def _settle(

@@ -13,6 +13,7 @@ from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.estimate import EstimatePolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.limits.windows import Limits
@@ -71,6 +72,10 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "max": Range(1, 1000),
             "time_budget_ms": Range(0, 86_400_000),
             "max_consecutive_fails": Range(0, 1000),
+        },
+        EstimatePolicy: {
+            "min_ratio": Range(0, 1, above=True),
+            "max_ratio": Range(1, 100),
         },
         BreakerPolicy: {"threshold": Range(1, 10**9), "cooldown_ms": MS},
         PenaltyPolicy: {

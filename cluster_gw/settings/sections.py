@@ -12,6 +12,7 @@ from msgspec import Meta
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.estimate import EstimatePolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
@@ -197,6 +198,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         attempts: bounds of the loop over candidates.
         queue: waiting for capacity.
         peek: what is looked at before an answer is committed.
+        estimates: how estimates of tokens follow what was used.
         breaker: when a target is cut off.
         cooldown: rests after failures.
         penalty: points that lower a model's place.
@@ -215,6 +217,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     attempts: AttemptPolicy = AttemptPolicy()
     queue: QueueSettings = QueueSettings()
     peek: PeekPolicy = PeekPolicy()
+    estimates: EstimatePolicy = EstimatePolicy()
     breaker: BreakerPolicy = BreakerPolicy()
     cooldown: CooldownPolicy = CooldownPolicy()
     penalty: PenaltyPolicy = PenaltyPolicy()

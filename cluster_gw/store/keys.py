@@ -150,6 +150,15 @@ KEY_SHAPES: Final = (
         "most 10,000 of them; _rest: of all others; _minute: which minute since the epoch.",
     ),
     KeyShape(
+        pattern="e:{<client>}:<route>",
+        type="hash",
+        ttl="14 days",
+        content="What settlements taught of a client's estimates on a route: sums that halve in a "
+        "day, of about a thousand requests at most. at (ms): when they were as they are; requests; "
+        "in_guessed, in_used, in_squares: input tokens by the heuristic, as reported, and the "
+        "squares of these over the guess; the same of output.",
+    ),
+    KeyShape(
         pattern="rr:{<combo>}",
         type="string",
         ttl="1 day",
@@ -266,6 +275,10 @@ class Keys:
     def strangers(self) -> str:
         """Hash: requests without a valid key, by network."""
         return f"{self.prefix}:{{auth}}:strangers"
+
+    def learned(self, client: str, route: str) -> str:
+        """What is known of a client's estimates on a route."""
+        return f"{self.prefix}:e:{{{encode_part(client)}}}:{encode_part(route)}"
 
     def cursor(self, combo: str) -> str:
         """The round-robin cursor of a combo."""

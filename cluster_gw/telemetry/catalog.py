@@ -107,6 +107,12 @@ SETTLEMENTS_LOST: Final = _counter(
 SETTLEMENTS_LATE: Final = _counter(
     "gw_settlements_late_total", "Settlements whose lease had expired or was lost with its server."
 )
+ESTIMATE_PAIRS: Final = _gauge(
+    "gw_estimate_pairs_count", "Clients on routes whose estimates of tokens follow what was used."
+)
+ESTIMATE_LESSONS_LOST: Final = _counter(
+    "gw_estimate_lessons_lost_total", "What was learned about estimates while Redis was away."
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

@@ -46,6 +46,7 @@ EVERY_KEY = {
     RECORD,
     CHECK,
     PROBE,
+    KEYS.learned("app", "p/m"),
 }
 
 
@@ -104,6 +105,11 @@ def run_everything_of_health(admission: Admission) -> None:
     admission.reap("dead", window=OTHER, now_ms=NOW_MS + 2 * MINUTE_MS)
 
 
+def run_everything_of_estimates(redis: Redis, scripts: Scripts) -> None:
+    learn = redis.register_script(scripts["client/learn"].text)
+    learn(keys=[KEYS.learned("app", "p/m")], args=["1 2 3 4 5 6 7", NOW_MS])
+
+
 def run_everything_of_a_client(client: ClientScripts) -> None:
     allowance = Allowance(rpm=3, tpm=900, concurrency=2, monthly_tokens=1_000)
     client.hold("a", allowance, ttl_ms=1_000)
@@ -142,6 +148,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
         run_everything_of_health(admission)
         run_everything_of_caps(admission)
         run_everything_of_a_client(client)
+        run_everything_of_estimates(redis, scripts)
         run_everything_of_a_model(ModelScripts(redis, scripts))
         run_everything_of_checks(redis, scripts)
         redis.echo("end")
@@ -164,6 +171,7 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     run_everything_of_health(Admission(cluster_node, scripts))
     run_everything_of_caps(Admission(cluster_node, scripts))
     run_everything_of_a_client(ClientScripts(cluster_node, scripts))
+    run_everything_of_estimates(cluster_node, scripts)
     run_everything_of_a_model(ModelScripts(cluster_node, scripts))
     run_everything_of_checks(cluster_node, scripts)
 

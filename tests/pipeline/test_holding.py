@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
+from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.exchange import Hold
 from cluster_gw.pipeline.holding import Holding, refusal_body
 from cluster_gw.store.admission import Admissions
@@ -78,7 +79,7 @@ async def test_a_freed_slot_is_on_its_way_to_redis_before_the_answer_is_sent(
 ) -> None:
     before = client.flushes
 
-    await finish(Holding(holds, Registry()), holding_one(Allowance(concurrency=1)))
+    await finish(Holding(holds, Estimator(), Registry()), holding_one(Allowance(concurrency=1)))
 
     assert client.flushes == before + 1
 
@@ -88,7 +89,7 @@ async def test_an_answer_waits_for_nothing_where_concurrency_is_free(
 ) -> None:
     before = client.flushes
 
-    await finish(Holding(holds, Registry()), holding_one(Allowance(rpm=1)))
+    await finish(Holding(holds, Estimator(), Registry()), holding_one(Allowance(rpm=1)))
 
     assert client.flushes == before
 
@@ -96,7 +97,10 @@ async def test_an_answer_waits_for_nothing_where_concurrency_is_free(
 async def test_a_hold_is_settled_once_however_often_it_is_ended(
     client: RedisClient, holds: Holds
 ) -> None:
-    holding, exchange = Holding(holds, Registry()), holding_one(Allowance(concurrency=1))
+    holding, exchange = (
+        Holding(holds, Estimator(), Registry()),
+        holding_one(Allowance(concurrency=1)),
+    )
     before = client.calls
 
     await finish(holding, exchange)

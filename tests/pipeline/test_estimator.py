@@ -1,0 +1,159 @@
+"""Estimates as a request sees them: looked up, never asked for."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cluster_gw.core.limits.demand import Demand
+from cluster_gw.core.limits.estimate import NOTHING, EstimatePolicy, Learned, Lesson
+from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.charge import Charge, TokenSource
+from cluster_gw.pipeline import estimator as module
+from cluster_gw.pipeline.estimator import ASK_AGAIN_LOOKS, IDLE_LOOKS, Estimator
+from cluster_gw.store.lease import Lease, TargetLimits
+from cluster_gw.units import ClientId, KeyId, LeaseId, RouteId
+
+APP, ROUTE, OTHER = ClientId("app"), RouteId("p/m"), RouteId("p/other")
+GUESS = Demand(input_tokens=100, output_tokens=1000)
+POLICY = EstimatePolicy()
+FACT = Charge(counts_request=True, tokens=350, source=TokenSource.REPORTED, output_tokens=300)
+
+
+def asking(
+    *, learn: bool = True, max_tokens: int | None = None, routes: tuple[RouteId, ...] = (ROUTE,)
+) -> Any:
+    """As much of an exchange as estimating looks at."""
+    policy = SimpleNamespace(estimates=EstimatePolicy(learn=learn))
+    ranked = [SimpleNamespace(route=SimpleNamespace(id=route)) for route in routes]
+    return SimpleNamespace(
+        client=APP,
+        context=SimpleNamespace(demand=GUESS),
+        request=SimpleNamespace(max_tokens=max_tokens, choices=1),
+        ranking=SimpleNamespace(ranked=ranked),
+        runtime=SimpleNamespace(policy=policy),
+    )
+
+
+def lease() -> Lease:
+    target = TargetLimits(
+        provider="p",
+        account="k",
+        key=KeyId("k"),
+        model="m",
+        day_reset="rolling",
+        model_limits=Limits(),
+        key_limits=Limits(),
+    )
+    return Lease(
+        id=LeaseId("a"), target=target, estimate_tokens=1100, prompt_tokens=100, admitted_at_s=0.0
+    )
+
+
+def known(times: int, input_tokens: int, output_tokens: int) -> Learned:
+    lesson = Lesson()
+    for _ in range(times):
+        lesson.note(GUESS, input_tokens, output_tokens)
+    return lesson.sums()
+
+
+def test_unknown_pair_is_guessed_and_asked_about_at_the_next_look() -> None:
+    estimator = Estimator()
+
+    assert estimator.demand(asking(), ROUTE) is GUESS
+    assert estimator.take_due() == {APP: {ROUTE: NOTHING}}
+    assert estimator.take_due() == {}
+
+
+def test_what_all_have_learned_corrects_the_next_request() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+
+    estimator.take_over(APP, {ROUTE: known(1000, 200, 500)}, POLICY)
+
+    demand = estimator.demand(asking(), ROUTE)
+    assert 195 <= demand.input_tokens <= 201
+    assert 500 <= demand.output_tokens <= 515
+    assert estimator.demand(asking(), OTHER) is GUESS
+
+
+def test_nothing_is_corrected_or_collected_where_learning_is_off() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+    estimator.take_over(APP, {ROUTE: known(1000, 200, 500)}, POLICY)
+    estimator.take_due()
+
+    estimator.teach(asking(learn=False), lease(), FACT)
+
+    assert estimator.demand(asking(learn=False), ROUTE) is GUESS
+    assert estimator.largest(asking(learn=False)) == GUESS
+    assert estimator.take_due() == {}
+
+
+def test_answer_is_not_guessed_longer_than_the_client_allows() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+    estimator.take_over(APP, {ROUTE: known(1000, 100, 3000)}, POLICY)
+
+    assert estimator.demand(asking(), ROUTE).output_tokens > 2900
+    assert estimator.demand(asking(max_tokens=1500), ROUTE).output_tokens == 1500
+
+
+def test_reported_answers_are_lessons_until_they_are_told() -> None:
+    estimator = Estimator()
+    for _ in range(3):
+        estimator.teach(asking(), lease(), FACT)
+
+    assert estimator.take_due() == {APP: {ROUTE: known(3, 50, 300)}}
+    assert estimator.take_due() == {}
+
+
+def test_what_was_only_estimated_teaches_nothing() -> None:
+    estimator = Estimator()
+    guessed = Charge(counts_request=True, tokens=350, source=TokenSource.ESTIMATED)
+
+    estimator.teach(asking(), lease(), guessed)
+
+    assert estimator.take_due() == {}
+
+
+def test_pair_in_use_is_asked_about_again_after_some_looks() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+    estimator.take_due()
+    estimator.demand(asking(), ROUTE)
+
+    looks = [bool(estimator.take_due()) for _ in range(ASK_AGAIN_LOOKS + 1)]
+
+    assert looks == [False] * ASK_AGAIN_LOOKS + [True]
+
+
+def test_idle_pair_is_forgotten() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+    for _ in range(IDLE_LOOKS + 2):
+        estimator.take_due()
+
+    assert estimator.pairs == 0
+
+
+def test_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_PAIRS", 1)
+    estimator = Estimator()
+    estimator.demand(asking(), ROUTE)
+
+    assert estimator.demand(asking(), OTHER) is GUESS
+    assert estimator.pairs == 1
+
+
+def test_client_is_held_to_the_largest_estimate_of_its_routes() -> None:
+    estimator, both = Estimator(), asking(routes=(ROUTE, OTHER))
+    estimator.demand(asking(), ROUTE)
+    assert estimator.largest(both) == GUESS
+
+    estimator.take_over(APP, {ROUTE: known(1000, 300, 250)}, POLICY)
+
+    largest = estimator.largest(both)
+    assert largest.input_tokens > 290
+    assert largest.output_tokens == 1000
+    assert OTHER not in estimator.take_due()[APP], "a look is not a use"
