@@ -18,6 +18,7 @@ from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
 from cluster_gw.store.events import Event, HealthEvent, ModelEvent, SnapshotEvent, read_event
+from cluster_gw.store.hearing import Hearing
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
 from cluster_gw.store.model_health import ModelHealth
 from cluster_gw.store.plan import Plans
@@ -70,6 +71,7 @@ class Sharing:
         self._follower = SnapshotFollower(
             snapshots, on_read=self._take_over, on_unreadable=self._note_unreadable
         )
+        self._hearing = Hearing()
         self._reading: tuple[Reading, float] | None = None
         self._fitted_to = current.serving
         redis.on_change(lambda is_up: self._look_soon(is_up=is_up))
@@ -102,6 +104,7 @@ class Sharing:
                 self._models.hear(event)
                 self._count("model", event)
             case SnapshotEvent():
+                self._hearing.tell(event.version)
                 self._follower.look_soon()
                 self._count("snapshot", event)
             case None:
@@ -117,6 +120,7 @@ class Sharing:
     def _catch_up(self) -> None:
         """An end that was missed must not bar anything: Redis is asked about all of it."""
         self._bars.clear()
+        self._hearing.begin()
         self._look_soon(is_up=self._base.redis.is_up)
 
     def _look_soon(self, *, is_up: bool) -> None:
@@ -125,6 +129,10 @@ class Sharing:
 
     async def _follow(self) -> None:
         await self._follower.look()
+        now_ms = self._coordination.server_clock_ms()
+        version = self._current.view.snapshot.version
+        if now_ms is not None and self._bus.is_up and self._hearing.is_deaf(version, now_ms):
+            self._bus.renew()
         if self._reading is not None and self._fitted_to is not self._current.serving:
             self._fit(*self._reading)  # the configuration has changed since
 

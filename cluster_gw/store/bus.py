@@ -5,6 +5,7 @@ that something may have been missed, and the caller reads what it can find out o
 """
 
 import asyncio
+import contextlib
 import math
 import random
 from collections.abc import Callable
@@ -56,6 +57,7 @@ class Bus:
         self._on_message = on_message
         self._on_gap = on_gap
         self._subscriptions = 0
+        self._is_left = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._jitter = random.SystemRandom().random
 
@@ -63,6 +65,10 @@ class Bus:
         """Begin to connect."""
         if self._running is None:
             self._running = asyncio.get_running_loop().create_task(self._run())
+
+    def renew(self) -> None:
+        """Leave this server and subscribe anew: it answers, but passes nothing on."""
+        self._is_left.set()
 
     async def close(self) -> None:
         """Stop listening and close the connection."""
@@ -129,16 +135,19 @@ class Bus:
     async def _keep(self, connection: AbstractConnection, server: Server) -> None:
         """Make the server answer, and give it up once another is the one to listen to."""
         looked_s = 0.0
-        while True:
-            await asyncio.sleep(PING_S)
+        self._is_left.clear()
+        while not self._is_left.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PING_S):
+                    await self._is_left.wait()
             await _send(connection, PING)
             looked_s += PING_S
             if self._source.watch_s and looked_s >= self._source.watch_s:
                 looked_s = 0.0
                 found = await self._source.find()
                 if found is not None and found != server:
-                    await disconnect(connection)
-                    return
+                    break
+        await disconnect(connection)
 
 
 async def _send(connection: AbstractConnection, packed: bytes) -> None:

@@ -1,14 +1,18 @@
 """A master that Sentinels watch is killed, and one is frozen, under steady admissions."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 
 import pytest
+from redis.exceptions import RedisError
 
 from tests.cluster.failover_load import FailoverLoad
+from tests.fakes.listening import CHANNEL, Heard, listening
 from tests.fakes.redis_nodes import until
 from tests.fakes.redis_sentinel import SentinelService
 from tests.fakes.redis_server import redis_binary
+from tests.fakes.waiting import until_soon
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
@@ -37,6 +41,24 @@ async def test_killed_master_is_followed_and_nothing_is_counted_twice(
         await asyncio.sleep(1.0)
     assert service.master() is not first
     load.check()
+
+
+async def test_events_of_the_new_master_are_heard_after_the_old_one_is_killed(
+    service: SentinelService,
+) -> None:
+    async with listening(service.url) as (bus, heard):
+        await until_soon(lambda: bus.is_up)
+
+        service.master().kill()
+
+        await until_soon(lambda: _tells(service, heard), 2 * OUT_S)
+    assert heard.gaps >= 2
+
+
+def _tells(service: SentinelService, heard: Heard) -> bool:
+    with contextlib.suppress(RedisError):  # the Sentinels may still name the dead one
+        service.master().call("PUBLISH", CHANNEL, "told")
+    return b"told" in heard.texts
 
 
 async def test_frozen_master_is_left_with_a_frozen_sentinel_and_has_no_say_when_it_wakes(

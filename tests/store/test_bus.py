@@ -1,45 +1,15 @@
 """Events reach every listener, through losses of the connection and whatever the topology."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
-import msgspec
 import pytest
 
 from cluster_gw.store import bus as bus_module
-from cluster_gw.store.bus import Bus
-from cluster_gw.store.client import RedisClient
 from cluster_gw.store.rights import user_rule
 from cluster_gw.store.scripts import find_folder
+from tests.fakes.listening import CHANNEL, listening
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
-
-CHANNEL = "gw1:events"
-
-
-class Heard(msgspec.Struct):
-    """What a bus said."""
-
-    texts: list[bytes] = []
-    gaps: int = 0
-
-
-@asynccontextmanager
-async def listening(url: str, deadline_s: float = 0.7) -> AsyncIterator[tuple[Bus, Heard]]:
-    """A bus on its own; the client behind it never connects."""
-    heard = Heard()
-
-    def note_gap() -> None:
-        heard.gaps += 1
-
-    client = RedisClient(url, prefix="gw1", deadline_s=deadline_s)
-    bus = client.listen(CHANNEL, on_message=heard.texts.append, on_gap=note_gap)
-    bus.start()
-    try:
-        yield bus, heard
-    finally:
-        await bus.close()
 
 
 async def test_what_is_published_is_heard_in_order(redis_server: RedisServer) -> None:
@@ -111,3 +81,15 @@ async def test_the_documented_rights_suffice_and_other_channels_are_not_heard(
     async with listening(url) as (bus, _):
         await until_soon(lambda: bus.fault == "NoPermissionError")
         assert not bus.is_up
+
+
+async def test_a_server_that_passes_nothing_on_is_left_when_that_is_noticed(
+    redis_server: RedisServer,
+) -> None:
+    async with listening(redis_server.url) as (bus, heard):
+        await until_soon(lambda: bus.is_up)
+
+        bus.renew()
+        await until_soon(lambda: heard.gaps == 2)
+        redis_server.command("PUBLISH", CHANNEL, "heard")
+        await until_soon(lambda: heard.texts == [b"heard"])

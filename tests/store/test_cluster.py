@@ -10,8 +10,11 @@ from cluster_gw.errors import ConfigInvalidError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import NotSentError
 from cluster_gw.store.scripts import Scripts
+from tests.fakes.listening import CHANNEL, Heard, listening
 from tests.fakes.redis_masters import TwoMasters
+from tests.fakes.redis_nodes import RedisNode
 from tests.fakes.redis_server import redis_binary
+from tests.fakes.waiting import until_soon
 
 LOW, HIGH = "{b}", "{a}"
 DEADLINE_S = 0.3
@@ -249,6 +252,32 @@ async def test_client_without_any_node_fails_to_start_and_finds_them_later(
     await client.close()
     with pytest.raises(StoreLostError):
         await client.call("GET", HIGH)
+
+
+async def test_events_of_every_master_are_heard_from_any_and_a_lost_one_is_left(
+    masters: TwoMasters,
+) -> None:
+    ports = (masters.low.port, masters.high.port)
+    url = f"redis+cluster://{','.join(f'127.0.0.1:{port}' for port in ports)}"
+    async with listening(url, deadline_s=DEADLINE_S) as (bus, heard):
+        await until_soon(lambda: bus.is_up)
+        for node in (masters.low, masters.high):
+            await asyncio.to_thread(node.call, "PUBLISH", CHANNEL, "told")
+        await until_soon(lambda: heard.texts == [b"told"] * 2)
+
+        # Whichever of them it listens to, it finds the other one.
+        for frozen, other in ((masters.low, masters.high), (masters.high, masters.low)):
+            frozen.freeze()
+            await until_soon(lambda node=other: _hears(node, heard))  # type: ignore[misc]
+            frozen.thaw()
+    assert bus.reconnects >= 1
+
+
+def _hears(node: RedisNode, heard: Heard) -> bool:
+    """Whether what this node is told now reaches the listener."""
+    text = f"by {node.port}"
+    node.call("PUBLISH", CHANNEL, text)
+    return text.encode() in heard.texts
 
 
 def test_a_numbered_database_of_a_cluster_is_refused() -> None:

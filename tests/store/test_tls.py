@@ -13,8 +13,10 @@ from cluster_gw.errors import StoreLostError
 from cluster_gw.store.address import Login, Server, Tls
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.topology import Dialer, TlsConnection
+from tests.fakes.listening import CHANNEL, listening
 from tests.fakes.redis_nodes import RedisNode, free_ports, until
 from tests.fakes.redis_server import redis_binary
+from tests.fakes.waiting import until_soon
 from tests.store.conftest import LeftOpen
 
 DAYS = "2"
@@ -93,6 +95,22 @@ async def test_calls_go_through_tls_with_certificates_of_both_sides(
 
     assert await client.call("SET", "a", "b") == b"OK"
     assert await client.call("GET", "a") == b"b"
+    await client.close()
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "rediss+cluster"])
+async def test_events_come_through_tls_with_certificates_of_both_sides(
+    folder: Path, port: int, scheme: str
+) -> None:
+    url = f"{scheme}://127.0.0.1:{port}?{options(folder)}"
+    client = RedisClient(url, prefix="gw1")
+    await client.start(5.0)
+
+    async with listening(url) as (bus, heard):
+        await until_soon(lambda: bus.is_up)
+        await client.call("PUBLISH", CHANNEL, "told")
+        await until_soon(lambda: heard.texts == [b"told"])
+
     await client.close()
 
 
