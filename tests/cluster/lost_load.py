@@ -1,8 +1,10 @@
 """Load on a group while its Redis is away, and what the group's own headers say of each answer."""
 
 import asyncio
+import json
 import re
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
@@ -10,12 +12,16 @@ from typing import Any, Final, Self
 import aiohttp
 import msgspec
 
+from cluster_gw.store.keys import Keys
 from tests.cluster.pools import chat
-from tests.fakes.group import GatewayGroup
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.redis_server import RedisServer, redis_binary
 
 OURS: Final = re.compile(r"gw;dur=([\d.]+), redis;dur=([\d.]+)")
 GIVE_UP_S: Final = 20.0
 P99: Final = 0.99
+KEYS: Final = Keys("gw1")
+WINDOW: Final = KEYS.model_window(KEYS.slot("a", "a1"), "a1", "sim-small")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -26,12 +32,14 @@ class Answer(msgspec.Struct, frozen=True):
         status: 0 for a connection that broke, -1 for one that hung.
         added_ms: what gateway and Redis took of it; -1 where there is no such header.
         is_degraded: it says that the worker was by itself.
+        took_s: from the request to its last byte.
     """
 
     at_s: float
     status: int
     added_ms: float
     is_degraded: bool
+    took_s: float
 
 
 class Load:
@@ -73,6 +81,10 @@ class Load:
         """How many were let in without Redis."""
         return sum(one.is_degraded and one.status == 200 for one in self.answers)
 
+    def longest_s(self, first_s: float, last_s: float = 1e9) -> float:
+        """The slowest request made in that time."""
+        return max(one.took_s for one in self._between(first_s, last_s))
+
     def p99_added_ms(self, first_s: float, last_s: float) -> float:
         """What gateway and Redis added to all but the slowest hundredth of them."""
         added = sorted(one.added_ms for one in self._between(first_s, last_s) if one.added_ms >= 0)
@@ -104,7 +116,15 @@ class Load:
             status = -1
         except aiohttp.ClientError:
             status = 0
-        self.answers.append(Answer(at_s, status, added_ms(headers), "X-Gw-Degraded" in headers))
+        self.answers.append(
+            Answer(
+                at_s,
+                status,
+                added_ms(headers),
+                "X-Gw-Degraded" in headers,
+                self.now_s() - at_s,
+            )
+        )
 
 
 def added_ms(headers: Mapping[str, str]) -> float:
@@ -118,3 +138,51 @@ async def until(holds: Callable[[], Any], within_s: float) -> None:
     async with asyncio.timeout(within_s):
         while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - another process tells nobody
             await asyncio.sleep(0.05)
+
+
+def binary() -> str:
+    found = redis_binary()
+    assert found is not None, "redis-server is missing; `make test` installs it"
+    return found
+
+
+def simulated(**limits: int) -> SimulatedProvider:
+    """A provider that only counts violations: a refusal of its own would hide ours."""
+    keys = {"upstream-secret": {"label": "a1", **limits}}
+    return SimulatedProvider({"keys": keys, "any_model": True, "enforce": False})
+
+
+def counted(server: RedisServer) -> tuple[int, int, int]:
+    """Requests and tokens of the day in the window, and what is in flight."""
+    return numbers_of(server.command)
+
+
+def numbers_of(command: Callable[..., bytes]) -> tuple[int, int, int]:
+    """The same, by any way to send a command."""
+    now = re.search(rb"(?m)^[\d ]{30,}", command("HGET", WINDOW, "now"))
+    if now is None:
+        return 0, 0, 0
+    numbers = [int(word) for word in now[0].split()]
+    return numbers[7], numbers[8], numbers[9]
+
+
+def metric(group: GatewayGroup, name: str) -> float:
+    """A number of the group, summed over its labels."""
+    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as page:  # noqa: S310
+        lines = page.read().decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if re.match(rf"{name}[ {{]", line))
+
+
+def is_trusted(group: GatewayGroup) -> bool:
+    """Whether no worker is by itself, or has anything to tell."""
+    return not metric(group, "gw_alone_workers_count") + metric(group, "gw_journal_entries_count")
+
+
+def is_settled(group: GatewayGroup) -> bool:
+    """Whether everything has been written."""
+    return not metric(group, "gw_settlements_pending_count")
+
+
+def events(group: GatewayGroup, name: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in group.log().splitlines() if line.startswith("{")]
+    return [line for line in lines if line.get("event") == name]

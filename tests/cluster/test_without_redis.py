@@ -2,19 +2,24 @@
 
 import asyncio
 import contextlib
-import json
-import re
-import urllib.request
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from cluster_gw.store.keys import Keys
-from tests.cluster.lost_load import Load, until
+from tests.cluster.lost_load import (
+    Load,
+    binary,
+    counted,
+    events,
+    is_settled,
+    is_trusted,
+    simulated,
+    until,
+)
 from tests.cluster.pools import one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider, get_json
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -22,54 +27,9 @@ PER_S: Final = 100
 WORKERS: Final = 3
 RPM: Final = 6000  # half of what is left, by three: more for each than the load of all
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
-KEYS: Final = Keys("gw1")
-WINDOW: Final = KEYS.model_window(KEYS.slot("a", "a1"), "a1", "sim-small")
 SHORT_S: Final = 5.0
 LONG_S: Final = 60.0
 ALLOWED_MS: Final = 25.0
-
-
-def binary() -> str:
-    found = redis_binary()
-    assert found is not None, "redis-server is missing; `make test` installs it"
-    return found
-
-
-def simulated(**limits: int) -> SimulatedProvider:
-    """A provider that only counts violations: a refusal of its own would hide ours."""
-    keys = {"upstream-secret": {"label": "a1", **limits}}
-    return SimulatedProvider({"keys": keys, "any_model": True, "enforce": False})
-
-
-def counted(server: RedisServer) -> tuple[int, int, int]:
-    """Requests and tokens of the day in the window, and what is in flight."""
-    now = re.search(rb"\n([\d ]+)\r\n", server.command("HGET", WINDOW, "now"))
-    if now is None:
-        return 0, 0, 0
-    numbers = [int(word) for word in now[1].split()]
-    return numbers[7], numbers[8], numbers[9]
-
-
-def metric(group: GatewayGroup, name: str) -> float:
-    """A number of the group, summed over its labels."""
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as page:  # noqa: S310
-        lines = page.read().decode().splitlines()
-    return sum(float(line.split()[-1]) for line in lines if re.match(rf"{name}[ {{]", line))
-
-
-def is_trusted(group: GatewayGroup) -> bool:
-    """Whether no worker is by itself, or has anything to tell."""
-    return not metric(group, "gw_alone_workers_count") + metric(group, "gw_journal_entries_count")
-
-
-def is_settled(group: GatewayGroup) -> bool:
-    """Whether everything has been written."""
-    return not metric(group, "gw_settlements_pending_count")
-
-
-def events(group: GatewayGroup, name: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in group.log().splitlines() if line.startswith("{")]
-    return [line for line in lines if line.get("event") == name]
 
 
 @contextlib.asynccontextmanager

@@ -106,7 +106,15 @@ class SimulatedProvider(Running):
 
 
 class GatewayGroup(Running):
-    """`cluster-gw serve` with a configuration; ports and data folder are chosen here."""
+    """`cluster-gw serve` with a configuration; ports and data folder are chosen here.
+
+    Args:
+        config: all but `server` and the address in `redis`.
+        workers: how many.
+        redis_url: their Redis.
+        environ: beside this process's own.
+        has_redis: whether that can be reached; else the group is never quite ready.
+    """
 
     def __init__(
         self,
@@ -115,7 +123,9 @@ class GatewayGroup(Running):
         workers: int,
         redis_url: str = "embedded:",
         environ: Mapping[str, str] | None = None,
+        has_redis: bool = True,
     ) -> None:
+        self._workers, self._has_redis = workers, has_redis
         self.port, self.admin_port = free_port(), free_port()
         self._data = tempfile.TemporaryDirectory(prefix="gwd")
         self.config_path = Path(self._data.name) / "gw.json"
@@ -128,7 +138,11 @@ class GatewayGroup(Running):
                 "admin_port": self.admin_port,
                 "workers": workers,
             },
-            "redis": {"url": redis_url, "data_dir": f"{self._data.name}/redis"},
+            "redis": {
+                **config.get("redis", {}),
+                "url": redis_url,
+                "data_dir": f"{self._data.name}/redis",
+            },
         }
         self.config_path.write_text(json.dumps(document))
         super().__init__("serve", "--config", str(self.config_path), environ=environ)
@@ -145,9 +159,14 @@ class GatewayGroup(Running):
     def wait_for_all_workers(self, within_s: float = READY_S) -> None:
         """Wait until every worker serves; the port answers as soon as one does."""
         until = time.monotonic() + within_s
-        while get_json(f"{self.admin_url}/readyz")["status"] != "ready":
+        while not self._is_complete():
             assert time.monotonic() < until, self.log()
             time.sleep(0.05)
+
+    def _is_complete(self) -> bool:
+        if self._has_redis:
+            return bool(get_json(f"{self.admin_url}/readyz")["status"] == "ready")
+        return self.log().count('"event":"worker.started"') == self._workers
 
     def worker_pids(self) -> list[int]:
         """Worker processes alive now."""

@@ -1,0 +1,188 @@
+"""Troubles of Redis beside its absence: slow, empty, lost again and again, or never there."""
+
+import asyncio
+from typing import Final
+
+import pytest
+
+from tests.cluster.lost_load import (
+    Load,
+    binary,
+    counted,
+    is_settled,
+    is_trusted,
+    metric,
+    simulated,
+    until,
+)
+from tests.cluster.pools import one_model
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.redis_server import RedisServer
+from tests.fakes.relay import Relay
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+PER_S: Final = 100
+WORKERS: Final = 3
+RPM: Final = 6000
+DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
+DELAY_MS: Final = 200.0
+ALLOWED_MS: Final = 2 * DELAY_MS + 50.0
+TRUST_S: Final = 20.0
+
+
+def group_of(
+    provider: SimulatedProvider, url: str, when_lost: str = "share", *, has_redis: bool = True
+) -> GatewayGroup:
+    config = one_model(provider.base_url, rpm=RPM)
+    config["redis"] = {"when_lost": when_lost}
+    return GatewayGroup(config, workers=WORKERS, redis_url=url, has_redis=has_redis)
+
+
+async def everything_told(group: GatewayGroup) -> None:
+    await until(lambda: is_trusted(group) and is_settled(group), TRUST_S)
+
+
+async def test_server_that_comes_back_empty_is_told_what_was_done_without_it() -> None:
+    with (
+        RedisServer(binary()) as server,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, server.url) as group,
+    ):
+        async with Load(group, per_s=PER_S) as before:
+            await asyncio.sleep(1.0)
+        await until(lambda: is_settled(group), TRUST_S)
+        tokens = provider.stats()["totals"]["tokens"]
+        server.kill()
+
+        async with Load(group, per_s=PER_S) as meanwhile:
+            await asyncio.sleep(2.0)
+        server.start()
+        await everything_told(group)
+
+        served = meanwhile.statuses()[200]
+        assert before.statuses() == {200: before.statuses()[200]}
+        assert meanwhile.statuses() == {200: served}
+        assert meanwhile.degraded() == served
+        tokens = provider.stats()["totals"]["tokens"] - tokens
+        assert counted(server) == (served, tokens, 0)
+
+
+async def test_server_lost_again_while_it_is_told_knows_everything_once() -> None:
+    with (
+        RedisServer(binary(), *DURABLE) as server,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, server.url) as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            for up_s in (0.0, 0.05, 0.12, 0.2, 0.3, 0.45, 0.6, 1.1):
+                await asyncio.to_thread(server.kill)
+                await asyncio.sleep(0.6)
+                await asyncio.to_thread(server.start)
+                await asyncio.sleep(up_s)
+            await until(lambda: is_trusted(group), TRUST_S)
+            await asyncio.sleep(1.0)
+        await everything_told(group)
+
+        totals, good = provider.stats()["totals"], load.statuses()[200]
+        assert load.statuses() == {200: good}
+        assert counted(server) == (good, totals["tokens"], 0)
+        assert totals["accepted"] == good
+        assert metric(group, "gw_settlements_lost_total") == 0
+
+
+async def test_server_that_forgets_its_scripts_is_no_loss() -> None:
+    with (
+        RedisServer(binary()) as server,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, server.url) as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            for _ in range(6):
+                await asyncio.sleep(0.5)
+                server.command("SCRIPT", "FLUSH")
+        await everything_told(group)
+
+        good = load.statuses()[200]
+        assert load.statuses() == {200: good}
+        assert load.degraded() == 0
+        assert counted(server) == (good, provider.stats()["totals"]["tokens"], 0)
+
+
+async def test_slow_line_costs_two_round_trips_and_nobody_is_by_himself() -> None:
+    with (
+        RedisServer(binary()) as server,
+        Relay(server.path) as relay,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, relay.url) as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            await asyncio.sleep(1.0)
+            relay.delay_s = DELAY_MS / 2000
+            await asyncio.sleep(4.0)
+        await everything_told(group)
+
+        good = load.statuses()[200]
+        assert load.statuses() == {200: good}
+        assert load.degraded() == 0
+        assert DELAY_MS <= load.p99_added_ms(1.5, 5.0) <= ALLOWED_MS
+        assert counted(server) == (good, provider.stats()["totals"]["tokens"], 0)
+
+
+async def test_line_that_lets_hardly_anything_through_is_not_waited_for() -> None:
+    with (
+        RedisServer(binary()) as server,
+        Relay(server.path) as relay,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, relay.url) as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            await asyncio.sleep(1.0)
+            relay.bytes_per_s = 200.0
+            await asyncio.sleep(4.0)
+            relay.bytes_per_s = None
+            await until(lambda: is_trusted(group), TRUST_S)
+            await asyncio.sleep(1.0)
+        await everything_told(group)
+
+        totals, good = provider.stats()["totals"], load.statuses()[200]
+        assert load.statuses() == {200: good}
+        assert sum(totals["violations"].values()) == 0
+        assert counted(server) == (good, totals["tokens"], 0)
+
+
+async def test_closed_refuses_at_once_and_sends_nothing() -> None:
+    with (
+        RedisServer(binary()) as server,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, server.url, "closed") as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            await asyncio.sleep(1.0)
+            accepted_s = load.now_s()
+            server.kill()
+            await asyncio.sleep(1.0)
+            accepted = provider.stats()["totals"]["accepted"]
+            await asyncio.sleep(1.0)
+            assert provider.stats()["totals"]["accepted"] == accepted
+
+        assert load.statuses(accepted_s + 0.5) == {503: load.statuses(accepted_s + 0.5)[503]}
+        assert set(load.statuses()) == {200, 503}
+        assert load.longest_s(accepted_s + 0.5) < 0.2
+        assert metric(group, "gw_alone_grants_total") == 0
+
+
+@pytest.mark.parametrize(("when_lost", "status"), [("share", 503), ("closed", 503), ("open", 200)])
+async def test_worker_that_never_reached_redis_lets_in_only_what_is_open(
+    when_lost: str, status: int
+) -> None:
+    server = RedisServer(binary())
+    with (
+        simulated(rpm=RPM) as provider,
+        group_of(provider, server.url, when_lost, has_redis=False) as group,
+    ):
+        async with Load(group, per_s=20) as load:
+            await asyncio.sleep(2.0)
+
+        assert load.statuses(0.6) == {status: load.statuses(0.6)[status]}
+        assert load.statuses(0.6)[status] > 10
