@@ -19,7 +19,9 @@ class Heard(msgspec.Struct):
 
 
 @asynccontextmanager
-async def listening(url: str, deadline_s: float = 0.7) -> AsyncIterator[tuple[Bus, Heard]]:
+async def listening(
+    url: str, deadline_s: float = 0.7, channel: str = CHANNEL
+) -> AsyncIterator[tuple[Bus, Heard]]:
     """A bus on its own; the client behind it never connects."""
     heard = Heard()
 
@@ -27,7 +29,7 @@ async def listening(url: str, deadline_s: float = 0.7) -> AsyncIterator[tuple[Bu
         heard.gaps += 1
 
     client = RedisClient(url, prefix="gw1", deadline_s=deadline_s)
-    bus = client.listen(CHANNEL, on_message=heard.texts.append, on_gap=note_gap)
+    bus = client.listen(channel, on_message=heard.texts.append, on_gap=note_gap)
     bus.start()
     try:
         yield bus, heard

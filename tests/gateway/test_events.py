@@ -1,12 +1,14 @@
 """A worker acts on what others tell it before it asks Redis itself."""
 
 import asyncio
+import re
 
 import aiohttp
 
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
+from tests.fakes.listening import listening
 from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
 from tests.gateway.test_health import ONE_KEY, ONE_MODEL, ask, calls, far, only_code, status
@@ -66,3 +68,19 @@ async def test_a_worker_hears_of_the_rest_it_has_set_itself(
     before = gateway.engine.redis.calls
     code, body = await ask(http, gateway, "two")
     assert (code, only_code(body), gateway.engine.redis.calls) == (429, "cooldown", before)
+
+
+async def test_what_is_told_holds_names_and_numbers_only(
+    start: Start, http: aiohttp.ClientSession, redis_url: str
+) -> None:
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL)
+    channel = f"{gateway.settings.redis.prefix}:events"
+    async with listening(redis_url, channel=channel) as (bus, heard):
+        await until_soon(lambda: bus.is_up)
+
+        for number in range(3):
+            await ask(http, gateway, f"a confidential prompt {number}", status(503))
+        await until_soon(lambda: len(heard.texts) >= 2)
+
+    for text in heard.texts:
+        assert re.fullmatch(rb"(health|model) t\w+:[hm]:\{a[.a1]*\}:\S+( [a-z_.\d]+)+", text), text

@@ -155,3 +155,8 @@ def test_a_sample_of_another_form_is_refused_before_anything_is_written(
         admission.settle("a", MODEL, sample=sample)
 
     assert admission.counters()["i"] == 1
+
+
+@given(sample=SAMPLES)
+def test_what_the_script_is_told_are_the_sums_of_one_attempt(sample: Sample) -> None:
+    assert tuple(map(float, sample_text(sample).split())) == values_of(of_sample(sample))

@@ -130,7 +130,7 @@ def of_sample(sample: Sample) -> Statistics:
                 successes=1.0,
                 output_tokens=float(max(sample.output_tokens, 0)),
                 latency_ms=latency_ms,
-                first_byte_ms=float(min(first_ms or 0, LATENCY_MAX_MS)),
+                first_byte_ms=float(min(max(first_ms or 0, 0), LATENCY_MAX_MS)),
                 first_bytes=float(has_first),
             )
         case Result.TIMEOUT:
