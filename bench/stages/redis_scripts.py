@@ -5,7 +5,9 @@ than a second after it was taken. `script` is the time of the script as the serv
 (commandstats), the least of all batches, so that a busy machine does not matter; `cpu` is all the
 server spends on such a call, its reading and writing of sockets included, the median of several
 rounds. Every window is full before: 25 hours and 62 seconds of calls, made with a clock of our own;
-then the server's clock takes over. Server and client have a core each.
+then the server's clock takes over. Server and client have a core each. The last column says whether
+each of the two scripts stays under its ceiling; if one does not, the exit code is 1. What a server
+can do and needs is `python -m bench.stages.redis_capacity`.
 """
 
 import asyncio
@@ -16,6 +18,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
+
+import msgspec
 
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
@@ -29,6 +33,7 @@ from cluster_gw.store.clients import Claim, Holds, Standing, Used
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ClientId, KeyId, LeaseId
+from tests.fakes.busy_day import SETTINGS
 from tests.fakes.redis_server import RedisServer, redis_binary
 
 ACCOUNTS = 20
@@ -37,6 +42,7 @@ ROUNDS = 7
 ROUND_S = 0.4
 SETTLED_AFTER_S = 1.2
 TTL_MS = 130_000
+FOUR_WINDOWS_US, EVERYTHING_US = 30.0, 60.0  # ceilings of each script
 HOURS, SECONDS, PER_SECOND = 25, 62, 3
 WIDE = Limits(rpm=10**6, rpd=10**7, tpm=10**9, tpd=10**10, concurrency=10**5)
 HIGH = Caps(rpd=10**7, tpd=10**11, monthly_tokens=10**13)
@@ -53,13 +59,23 @@ DONE = Settlement(
 )
 
 
+class Row(NamedTuple):
+    """What is measured: targets (or, where there are none, clients), and what it may take."""
+
+    label: str
+    targets: list[TargetLimits]
+    ceiling_us: float
+    settled: Settlement = DONE
+
+
 class Stage:
     """A pair of scripts on one server, by turns with a clock of our own and the server's."""
 
-    def __init__(self, client: RedisClient, targets: list[TargetLimits]) -> None:
+    def __init__(self, client: RedisClient, row: Row) -> None:
         self.client = client
         self.now_ms = 0
-        self._targets = targets
+        self._targets = row.targets
+        self._settled = row.settled
         self._taken = 0
         scripts, keys = load_scripts(), Keys("gw1")
         self.admissions = Admissions(
@@ -107,7 +123,7 @@ class Stage:
             self._targets[number], self._name(), DEMAND, ttl_ms=TTL_MS
         )
         if isinstance(lease, Lease):
-            return lambda: self.admissions.settle(lease, DONE)
+            return lambda: self.admissions.settle(lease, self._settled)
         raise RuntimeError(f"refused: {lease}")
 
     async def settle(self, taken: list[Callable[[], None]]) -> None:
@@ -211,7 +227,8 @@ def targets(scopes: str, day_reset: str = "rolling") -> list[TargetLimits]:
     ]
 
 
-def show(label: str, sides: tuple[Side, Side]) -> None:
+def show(row: Row, sides: tuple[Side, Side]) -> bool:
+    """Print a row; tell whether both scripts stay under its ceiling."""
     cells = []
     for name, find in (
         ("script", lambda side: min(side.script_us)),
@@ -219,7 +236,25 @@ def show(label: str, sides: tuple[Side, Side]) -> None:
     ):
         take, settle = map(find, sides)
         cells.append(f"{name} {take:5.1f} + {settle:5.1f} = {take + settle:6.1f} us")
-    print(f"{label:26}", "   ".join(cells), flush=True)
+    is_good = max(min(side.script_us) for side in sides) <= row.ceiling_us
+    verdict = f"{'ok' if is_good else 'FAIL'} (at most {row.ceiling_us:.0f} each)"
+    print(f"{row.label:26}", "   ".join([*cells, verdict]), flush=True)
+    return is_good
+
+
+def rows() -> list[Row]:
+    """All that is measured, the cheapest first."""
+    unsampled = msgspec.structs.replace(DONE, sample=None)
+    return [
+        Row("four windows", targets(""), FOUR_WINDOWS_US, unsampled),
+        Row("the same, statistics", targets(""), FOUR_WINDOWS_US),
+        Row("model and key", targets("key"), EVERYTHING_US),
+        Row("model and key, UTC day", targets("key", "UTC"), EVERYTHING_US),
+        Row("model, key, account", targets("key account"), EVERYTHING_US),
+        Row("model, key, caps", targets("key caps"), EVERYTHING_US),
+        Row("model, key, account, caps", targets("key account caps"), EVERYTHING_US),
+        Row("client", [], FOUR_WINDOWS_US),
+    ]
 
 
 async def measure_nothing(client: RedisClient) -> None:
@@ -234,30 +269,28 @@ async def measure_nothing(client: RedisClient) -> None:
     print(f"{'a script that does nothing':26} script {nothing.script_us / nothing.calls:5.1f} us")
 
 
-async def main(binary: str) -> None:
+async def main(binary: str) -> bool:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-1:])  # the server keeps it
-    with RedisServer(binary) as server:
+    with RedisServer(binary, *SETTINGS) as server:
         os.sched_setaffinity(0, cores[:1])
         client = RedisClient(server.url, prefix="gw1", deadline_s=10.0)
         await client.start(10.0)
         await measure_nothing(client)
-        for label, chosen in (
-            ("model", targets("")),
-            ("model and key", targets("key")),
-            ("model and key, UTC day", targets("key", "UTC")),
-            ("model, key, account", targets("key account")),
-            ("model, key, caps", targets("key caps")),
-            ("model, key, account, caps", targets("key account caps")),
-            ("client", []),
-        ):
+        are_good = []
+        for row in rows():
             await client.call("FLUSHALL")
-            stage = Stage(client, chosen)
+            stage = Stage(client, row)
             await stage.fill()
-            show(label, await rounds(stage))
+            are_good.append(show(row, await rounds(stage)))
             await stage.admissions.close()
         await client.close()
+    return all(are_good)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else redis_binary() or "redis-server"))
+    sys.exit(
+        not asyncio.run(
+            main(sys.argv[1] if len(sys.argv) > 1 else redis_binary() or "redis-server")
+        )
+    )

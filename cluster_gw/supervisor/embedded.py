@@ -179,6 +179,7 @@ class EmbeddedServer:
             "appendfsync": "everysec",
             "save": "",
             "maxmemory-policy": "noeviction",
+            "hash-max-listpack-value": "128",  # a window's longest field; else thrice the memory
         }
         return [word for name, value in options.items() for word in (f"--{name}", value)]
 

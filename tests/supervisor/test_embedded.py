@@ -59,6 +59,7 @@ async def test_it_answers_on_a_private_socket_and_nowhere_else(short_folder: Pat
             ("appendonly", b"yes"),
             ("appendfsync", b"everysec"),
             ("maxmemory-policy", b"noeviction"),
+            ("hash-max-listpack-value", b"128"),
         ):
             assert call(short_folder, "CONFIG", "GET", name) == [name.encode(), value]
 
