@@ -30,17 +30,15 @@ class Doubt:
     Attributes:
         since_s: when it answered last, as far as is known.
         is_away: the grace is over.
-        back_at_s: when a probe was answered since, None before.
-        is_handed_over: what was done meanwhile has been written.
+        is_back: a probe was answered since.
     """
 
-    __slots__ = ("back_at_s", "is_away", "is_handed_over", "since_s")
+    __slots__ = ("is_away", "is_back", "since_s")
 
     def __init__(self, since_s: float) -> None:
         self.since_s = since_s
         self.is_away = False
-        self.back_at_s: float | None = None
-        self.is_handed_over = False
+        self.is_back = False
 
 
 class Listener(Protocol):
@@ -141,7 +139,7 @@ class Absence:
     def _doubt(self, part: str, ago_s: float) -> None:
         doubt = self.doubts.get(part)
         if doubt is not None:
-            doubt.back_at_s, doubt.is_handed_over = None, False
+            doubt.is_back = False
         elif not self._closed:
             self.doubts[part] = Doubt(self._monotonic_s() - ago_s)
             if self._watching is None or self._watching.done():
@@ -150,10 +148,10 @@ class Absence:
     async def _watch(self) -> None:
         while self.doubts:
             await asyncio.sleep(PROBE_S)
-            silent = [part for part, doubt in self.doubts.items() if doubt.back_at_s is None]
+            silent = [part for part, doubt in self.doubts.items() if not doubt.is_back]
             await asyncio.gather(*(self._ask(part) for part in silent))
             for part in list(self.doubts):
-                self._judge(part, self.doubts[part])
+                self.is_away(part)  # also where nobody asks
 
     async def probe(self, part: str) -> None:
         """Run a script that may write and does nothing: what it is to do is long over.
@@ -175,22 +173,19 @@ class Absence:
         if doubt is None or (handing is not None and not handing.done()):
             return
         if self.is_away(part):
-            doubt.back_at_s = self._monotonic_s()
+            doubt.is_back = True
             self._handing[part] = asyncio.get_running_loop().create_task(self._hand(part, doubt))
         else:
             del self.doubts[part]
 
     async def _hand(self, part: str, doubt: Doubt) -> None:
+        """Hand over what was done so far, and a moment later what was done since."""
         try:
             await self._listener.returned(part)
+            await asyncio.sleep(self._hand_over_s)
+            await self._listener.returned(part)
         except StoreLostError:
-            doubt.back_at_s = None
-        else:
-            doubt.is_handed_over = doubt.back_at_s is not None
-
-    def _judge(self, part: str, doubt: Doubt) -> None:
-        if not self.is_away(part) or doubt.back_at_s is None or not doubt.is_handed_over:
-            return
-        if self._monotonic_s() - doubt.back_at_s >= self._hand_over_s:
+            doubt.is_back = False
+        if doubt.is_back:
             del self.doubts[part]
             self._listener.trusted(part)

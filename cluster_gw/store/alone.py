@@ -209,7 +209,7 @@ class Alone:
             settle(0.0)
             return
         doubt = self.doubts.get(running.part)
-        if doubt is None or doubt.is_handed_over:
+        if doubt is None or doubt.is_back:
             settle(now_s - at_s)
         else:
             self.journal.add(Ended(running.part, at_s, settle))
@@ -239,13 +239,17 @@ class Alone:
     async def returned(self, part: str) -> None:
         """See `absence.Listener`: first what has ended, then what runs.
 
+        What ends from now on is not added to the journal, so that both come to an end.
+
         Raises:
             StoreLostError: Redis was lost again; nothing of it is lost, and the rest stays.
         """
         while self.journal.settle(part, self.monotonic_s(), BATCH):
             await self.absence.probe(part)  # calls before it on the same connection are answered
-        while running := self.journal.unregistered(part, BATCH):
-            await asyncio.gather(*(self._register(one) for one in running))
+        running = self.journal.unregistered(part)
+        for first in range(0, len(running), BATCH):
+            some = running[first : first + BATCH]
+            await asyncio.gather(*(self._register(one) for one in some))
 
     async def _register(self, running: Running) -> None:
         left_ms = round((running.ends_at_s - self.monotonic_s()) * MS_PER_S)

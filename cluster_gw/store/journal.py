@@ -94,12 +94,10 @@ class Journal:
         self.replayed += count
         return count
 
-    def unregistered(self, part: str, most: int) -> list[Running]:
-        """Up to `most` requests of a part that run and are not known to Redis."""
-        found = []
-        for running in self.running.values():
-            if running.part == part and not running.is_registered:
-                found.append(running)
-                if len(found) == most:
-                    break
-        return found
+    def unregistered(self, part: str) -> list[Running]:
+        """The requests of a part that run and are not known to Redis."""
+        return [
+            running
+            for running in self.running.values()
+            if running.part == part and not running.is_registered
+        ]

@@ -20,6 +20,7 @@ from tests.fakes.redis_server import RedisServer, redis_binary
 OURS: Final = re.compile(r"gw;dur=([\d.]+), redis;dur=([\d.]+)")
 GIVE_UP_S: Final = 20.0
 P99: Final = 0.99
+WITHIN_S: Final = 30.0  # on a machine that does much else
 KEYS: Final = Keys("gw1")
 WINDOW: Final = KEYS.model_window(KEYS.slot("a", "a1"), "a1", "sim-small")
 
@@ -133,11 +134,13 @@ def added_ms(headers: Mapping[str, str]) -> float:
     return float(found[1]) + float(found[2]) if found else -1.0
 
 
-async def until(holds: Callable[[], Any], within_s: float) -> None:
-    """Wait until something holds that a group does by itself; it is asked in a thread."""
-    async with asyncio.timeout(within_s):
-        while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - another process tells nobody
-            await asyncio.sleep(0.05)
+async def until(holds: Callable[[GatewayGroup], bool], group: GatewayGroup) -> None:
+    """Wait until something holds of a group that it does by itself; it is asked in a thread."""
+    until_s = time.monotonic() + WITHIN_S
+    while not await asyncio.to_thread(holds, group):
+        if time.monotonic() > until_s:
+            raise AssertionError(f"{holds.__name__}: {metrics(group)}\n{group.log()[-4000:]}")
+        await asyncio.sleep(0.05)
 
 
 def binary() -> str:
@@ -166,11 +169,17 @@ def numbers_of(command: Callable[..., bytes]) -> tuple[int, int, int]:
     return numbers[7], numbers[8], numbers[9]
 
 
+def metrics(group: GatewayGroup) -> list[str]:
+    """Every number of the group that is about Redis."""
+    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=10) as page:  # noqa: S310
+        lines = page.read().decode().splitlines()
+    return [line for line in lines if re.match(r"gw_(alone|alive|journal|settle|redis)", line)]
+
+
 def metric(group: GatewayGroup, name: str) -> float:
     """A number of the group, summed over its labels."""
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as page:  # noqa: S310
-        lines = page.read().decode().splitlines()
-    return sum(float(line.split()[-1]) for line in lines if re.match(rf"{name}[ {{]", line))
+    lines = [line for line in metrics(group) if re.match(rf"{name}[ {{]", line)]
+    return sum(float(line.split()[-1]) for line in lines)
 
 
 def is_trusted(group: GatewayGroup) -> bool:

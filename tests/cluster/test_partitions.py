@@ -1,7 +1,6 @@
 """Some workers are cut off from Redis, the others are not: what both sides take is bounded."""
 
 import asyncio
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -32,7 +31,6 @@ WORKERS: Final = 3  # two in one group, one in the other
 SHARE: Final = RPM // (2 * WORKERS)
 PER_S: Final = 40
 AWAY_S: Final = 15.0
-TRUST_S: Final = 25.0
 
 
 class Sides(msgspec.Struct, frozen=True):
@@ -48,8 +46,8 @@ def configuration(provider: SimulatedProvider) -> dict[str, Any]:
 
 async def both_settled(sides: Sides) -> None:
     for group in (sides.many, sides.alone):
-        await until(partial(is_trusted, group), TRUST_S)
-        await until(partial(is_settled, group), TRUST_S)
+        await until(is_trusted, group)
+        await until(is_settled, group)
 
 
 async def all_know_of_all(sides: Sides) -> None:
@@ -57,7 +55,7 @@ async def all_know_of_all(sides: Sides) -> None:
         return metric(group, "gw_alive_workers_count") == WORKERS
 
     for group in (sides.many, sides.alone):
-        await until(partial(is_known, group), 10.0)
+        await until(is_known, group)
 
 
 async def part(sides: Sides, relay_or_island: Relay | RedisIsland) -> tuple[Load, Load]:

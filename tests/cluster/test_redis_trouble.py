@@ -28,7 +28,6 @@ RPM: Final = 6000
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
 DELAY_MS: Final = 200.0
 ALLOWED_MS: Final = 2 * DELAY_MS + 50.0
-TRUST_S: Final = 20.0
 
 
 def group_of(
@@ -40,7 +39,8 @@ def group_of(
 
 
 async def everything_told(group: GatewayGroup) -> None:
-    await until(lambda: is_trusted(group) and is_settled(group), TRUST_S)
+    await until(is_trusted, group)
+    await until(is_settled, group)
 
 
 async def test_server_that_comes_back_empty_is_told_what_was_done_without_it() -> None:
@@ -51,7 +51,7 @@ async def test_server_that_comes_back_empty_is_told_what_was_done_without_it() -
     ):
         async with Load(group, per_s=PER_S) as before:
             await asyncio.sleep(1.0)
-        await until(lambda: is_settled(group), TRUST_S)
+        await until(is_settled, group)
         tokens = provider.stats()["totals"]["tokens"]
         server.kill()
 
@@ -80,7 +80,7 @@ async def test_server_lost_again_while_it_is_told_knows_everything_once() -> Non
                 await asyncio.sleep(0.6)
                 await asyncio.to_thread(server.start)
                 await asyncio.sleep(up_s)
-            await until(lambda: is_trusted(group), TRUST_S)
+            await until(is_trusted, group)
             await asyncio.sleep(1.0)
         await everything_told(group)
 
@@ -141,7 +141,7 @@ async def test_line_that_lets_hardly_anything_through_is_not_waited_for() -> Non
             relay.bytes_per_s = 200.0
             await asyncio.sleep(4.0)
             relay.bytes_per_s = None
-            await until(lambda: is_trusted(group), TRUST_S)
+            await until(is_trusted, group)
             await asyncio.sleep(1.0)
         await everything_told(group)
 

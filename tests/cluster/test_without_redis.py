@@ -38,9 +38,9 @@ async def loaded(group: GatewayGroup) -> AsyncIterator[Load]:
     async with Load(group, per_s=PER_S) as load:
         await asyncio.sleep(1.0)
         yield load
-        await until(lambda: is_trusted(group), 15.0)
+        await until(is_trusted, group)
         await asyncio.sleep(2.0)
-    await until(lambda: is_settled(group), 15.0)
+    await until(is_settled, group)
 
 
 def hold(
