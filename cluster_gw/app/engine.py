@@ -116,7 +116,7 @@ class Engine:
             ),
             current,
             bars=self._admissions.bars,
-            models=self.health.models,
+            health=self.health,
             coordination=self.coordination,
         )
         self._alone = Alone(

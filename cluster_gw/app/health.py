@@ -19,6 +19,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
 from cluster_gw.store.model_health import ModelHealth, ModelName
+from cluster_gw.store.provider_health import ProviderHealth
 from cluster_gw.store.rests import KeyRecords, Rests
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
@@ -42,6 +43,7 @@ class Health:
 
     Attributes:
         models: health of models over all their keys.
+        providers: breakers of whole providers.
         conditions: what the loop asks and tells.
         checks: calls providers about keys.
         prober: looks after resting keys.
@@ -72,6 +74,15 @@ class Health:
             monotonic_s=time.monotonic,
             on_benched=self._note_benched,
         )
+        self.providers = ProviderHealth(
+            redis,
+            scripts,
+            keys,
+            settlements,
+            worker_id=worker_id,
+            monotonic_s=time.monotonic,
+        )
+        self.providers.on_opened = self._note_opened
         self.checks = KeyChecks(
             self._rests,
             self._records_of,
@@ -88,8 +99,10 @@ class Health:
             on_lifted=self._note_lifted,
             chance=random.SystemRandom().random,
         )
-        self.conditions = Conditions(self.models, self.checks.ask)
-        self._watch = HealthWatch(self.models, lambda: list_models(current.serving.runtime))
+        self.conditions = Conditions(self.models, self.providers, self.checks.ask)
+        self._watch = HealthWatch(
+            self.models, self.providers, lambda: list_models(current.serving.runtime)
+        )
 
     def start_jobs(self, runner: Runner) -> None:
         """Begin what has to be done every few seconds."""
@@ -126,6 +139,10 @@ class Health:
         self._log.event(
             events.MODEL_BENCHED, provider=provider, model=name, code=code, rest_ms=rest_ms
         )
+
+    def _note_opened(self, provider: str, rest_ms: int) -> None:
+        self._registry.add(catalog.PROVIDER_OPENINGS, provider)
+        self._log.event(events.PROVIDER_OPENED, provider=provider, rest_ms=rest_ms)
 
     def _note_checked(self, target: Target, verdict: KeyVerdict) -> None:
         provider = target.route.provider

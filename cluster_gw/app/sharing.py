@@ -7,6 +7,7 @@ from typing import Final
 
 from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
+from cluster_gw.app.health import Health
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
 from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
@@ -17,10 +18,16 @@ from cluster_gw.pipeline.condition import list_models
 from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
-from cluster_gw.store.events import Event, HealthEvent, ModelEvent, SnapshotEvent, read_event
+from cluster_gw.store.events import (
+    Event,
+    HealthEvent,
+    ModelEvent,
+    ProviderEvent,
+    SnapshotEvent,
+    read_event,
+)
 from cluster_gw.store.hearing import Hearing
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
-from cluster_gw.store.model_health import ModelHealth
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.snapshots import ROLE, Reading, Snapshots
 from cluster_gw.store.survey import Findings, Survey
@@ -37,7 +44,7 @@ class Sharing:
         base: of the worker.
         current: the configuration in force; gets the view of each snapshot.
         bars: what is known to be barred.
-        models: what is known of models over all their keys.
+        health: what is known of models and providers as a whole.
         coordination: this worker among the others.
     """
 
@@ -47,11 +54,11 @@ class Sharing:
         current: Current,
         *,
         bars: Bars,
-        models: ModelHealth,
+        health: Health,
         coordination: Coordination,
     ) -> None:
         self._base, self._current = base, current
-        self._bars, self._models, self._coordination = bars, models, coordination
+        self._bars, self._health, self._coordination = bars, health, coordination
         redis, scripts, keys = base.redis, base.scripts, base.keys
         self._bus = redis.listen(keys.events(), on_message=self._hear, on_gap=self._catch_up)
         self._survey, self._plans = Survey(redis, scripts, keys), Plans(keys, scripts)
@@ -101,8 +108,11 @@ class Sharing:
                 self._bars.hear(event, self._base.clock.monotonic_s())
                 self._count("health", event)
             case ModelEvent():
-                self._models.hear(event)
+                self._health.models.hear(event)
                 self._count("model", event)
+            case ProviderEvent():
+                self._health.providers.hear(event)
+                self._count("provider", event)
             case SnapshotEvent():
                 self._hearing.tell(event.version)
                 self._follower.look_soon()
@@ -154,7 +164,7 @@ class Sharing:
         )
 
     async def _look_at_models(self) -> Mapping[str, ModelStanding]:
-        return await self._models.look(list_models(self._current.serving.runtime))
+        return await self._health.models.look(list_models(self._current.serving.runtime))
 
     def _note_unreadable(self, detail: str) -> None:
         self._base.log.event(events.SNAPSHOT_UNREADABLE, worker=self._base.worker_id, detail=detail)

@@ -1,4 +1,4 @@
-"""Looks every few seconds at what other workers know of models that are not well."""
+"""Looks every few seconds at what other workers know of models and providers in trouble."""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -6,23 +6,33 @@ from typing import Final
 
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.model_health import ModelHealth, ModelName
+from cluster_gw.store.provider_health import ProviderHealth
 
 LOOK_S: Final = 5.0
 
 
 class HealthWatch:
-    """Keeps what this worker knows of models up to date.
+    """Keeps what this worker knows of models and providers up to date.
 
     Args:
-        health: where it is read and kept.
+        health: where models are read and kept.
+        providers: the same for whole providers.
         models: gives every model of the configuration in force.
     """
 
-    def __init__(self, health: ModelHealth, models: Callable[[], Iterable[ModelName]]) -> None:
+    def __init__(
+        self,
+        health: ModelHealth,
+        providers: ProviderHealth,
+        models: Callable[[], Iterable[ModelName]],
+    ) -> None:
         self._health = health
+        self._providers = providers
         self._models = models
 
     async def look(self) -> None:
         """Look once; while Redis is away what was known is believed on."""
         with contextlib.suppress(StoreLostError):
-            await self._health.refresh(self._models())
+            models = list(self._models())
+            await self._health.refresh(models)
+            await self._providers.refresh(provider for provider, _ in models)

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
@@ -15,6 +16,7 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
 from cluster_gw.store.alone import AwayError
 from cluster_gw.store.clients import Asked
+from cluster_gw.store.outages import SCOPE_PROVIDER
 from cluster_gw.telemetry.catalog import REFUSALS
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S, LeaseId
@@ -23,6 +25,9 @@ REDIS_GRACE_S: Final = 2.0  # a restarted server is back within 0.1 s, a failove
 REDIS_RETRY_S: Final = 0.05
 REDIS_RETRY_AFTER_MS: Final = 1000
 LEASE_MARGIN_S: Final = 30.0
+NO_TRIAL: Final = Refusal(
+    gate=Gate.TRIAL_TAKEN, scope=SCOPE_PROVIDER, retry_after_ms=REDIS_RETRY_AFTER_MS
+)  # without Redis nobody knows who else would try
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,10 +67,12 @@ class Admitter:
             ClusterFault: nothing is let in without Redis, or the client's deadline passed.
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
-        barred = self._conditions.barring(target)
-        if barred is not None:
-            self._registry.add(REFUSALS, target.route.provider, barred.gate.value)
-            return barred
+        if self._conditions.are_known:
+            barred = self._conditions.barring(target)
+            if barred is not None:
+                self._registry.add(REFUSALS, target.route.provider, barred.gate.value)
+                return barred
+        ask = self._enter if self._conditions.is_shut(target) else self._ask
         clock_s = self._clock.monotonic_s
         started_s = asked_at_s = clock_s()
         give_up_s = min(exchange.deadline_s, started_s + REDIS_GRACE_S)
@@ -73,7 +80,7 @@ class Admitter:
             while True:
                 exchange.asks += 1
                 try:
-                    answer = await self._ask(exchange, target, asked_at_s)
+                    answer = await ask(exchange, target, asked_at_s)
                     break
                 except AwayError:
                     exchange.is_degraded = True
@@ -99,6 +106,27 @@ class Admitter:
         tokens = self._estimator.known(exchange, target.route.id).total_tokens
         return not self._admissions.is_refused(target.limits, tokens)
 
+    async def _enter(
+        self, exchange: Exchange, target: Target, asked_at_s: float
+    ) -> Lease | Refusal:
+        """Ask for the trial of a provider that was in trouble, then as ever; seldom."""
+        lease_id, answer = _lease_id(exchange), None
+        ttl_ms = self._ttl_ms(exchange, target, asked_at_s)
+        try:
+            refusal = await self._conditions.enter(target, lease_id, ttl_ms)
+        except StoreLostError:
+            if not self._admissions.is_alone(target.limits):
+                raise
+            refusal = NO_TRIAL
+        if refusal is not None:
+            return refusal
+        try:
+            answer = await self._ask(exchange, target, asked_at_s)
+        finally:
+            if not isinstance(answer, Lease):
+                self._conditions.leave(lease_id)
+        return answer
+
     async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
         """Ask for client and target in one write: the hold is sent before the reservation is."""
         asked = self._holding.ask(exchange, asked_at_s)
@@ -106,7 +134,7 @@ class Admitter:
         try:
             answer = await self._admissions.reserve(
                 target.limits,
-                LeaseId(f"{exchange.id}.{exchange.asks}"),
+                _lease_id(exchange),
                 demand,
                 ttl_ms=self._ttl_ms(exchange, target, asked_at_s),
             )
@@ -131,6 +159,11 @@ class Admitter:
         """Longest life of the attempt, its open and its relay each bounded by the total."""
         longest_s = min(exchange.deadline_s - now_s, 2 * target.route.timeouts.total_s)
         return round((max(longest_s, 0.0) + LEASE_MARGIN_S) * MS_PER_S)
+
+
+def _lease_id(exchange: Exchange) -> LeaseId:
+    """Of the admission that is being asked for."""
+    return LeaseId(f"{exchange.id}.{exchange.asks}")
 
 
 def redis_lost() -> ClusterFault:

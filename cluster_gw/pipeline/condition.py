@@ -1,33 +1,67 @@
-"""Models that are unwell on all keys: asked about before admission, told of after attempts."""
+"""What holds whichever key is used: models and providers, before admission and after attempts."""
 
 from collections.abc import Callable, Iterable
 
 from cluster_gw.core.limits.penalty import points_for
-from cluster_gw.core.outcome.classify import Verdict
+from cluster_gw.core.outcome.classify import SkipScope, Verdict
 from cluster_gw.core.outcome.consequence import Consequence
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.store.model_health import ModelEnd, ModelHealth, ModelName
+from cluster_gw.store.provider_health import ProviderHealth
+from cluster_gw.units import LeaseId
 
 
 class Conditions:
-    """What holds for a model whichever key is used.
+    """What holds for a model, or a provider, whichever key is used.
 
     Args:
-        models: where it is booked, and what this worker knows.
+        models: where what holds for a model is booked, and what this worker knows of it.
+        providers: the same for whole providers.
         check_key: has a key checked soon whose provider has just refused it.
     """
 
-    def __init__(self, models: ModelHealth, check_key: Callable[[Target], None]) -> None:
+    def __init__(
+        self,
+        models: ModelHealth,
+        providers: ProviderHealth,
+        check_key: Callable[[Target], None],
+    ) -> None:
         self._models = models
+        self._providers = providers
         self.check_key = check_key
 
+    @property
+    def are_known(self) -> bool:
+        """Whether anything is known to be wrong; mostly nothing is."""
+        return bool(self._models.unwell) or bool(self._providers.outages)
+
     def barring(self, target: Target) -> Refusal | None:
-        """Tell why no key of the target's model may be called now; mostly nothing is known."""
-        if not self._models.unwell:
-            return None
-        return self._models.barring((target.route.provider, target.route.model))
+        """Tell why no key of the target's model may be called now: what lasts longer of two."""
+        provider = target.route.provider
+        of_provider = self._providers.barring(provider)
+        of_model = self._models.barring((provider, target.route.model))
+        if of_provider is None or of_model is None:
+            return of_provider or of_model
+        return max(of_provider, of_model, key=lambda refusal: refusal.retry_after_ms)
+
+    def is_shut(self, target: Target) -> bool:
+        """Whether the target's provider lets only a trial through: `enter` must be asked."""
+        return self._providers.is_shut(target.route.provider)
+
+    async def enter(self, target: Target, lease_id: LeaseId, ttl_ms: int) -> Refusal | None:
+        """Ask for the trial of the target's provider; None when it may be called.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        return await self._providers.enter(target.route.provider, lease_id, ttl_ms)
+
+    def leave(self, lease_id: LeaseId) -> None:
+        """Give back the trial of a lease that was not granted, if it had one."""
+        if self._providers.trials:
+            self._providers.leave(lease_id)
 
     def failed(
         self,
@@ -38,7 +72,9 @@ class Conditions:
         *,
         sibling_could_serve: bool,
     ) -> None:
-        """Book a failed attempt for its model, if it says anything about that."""
+        """Book a failed attempt for its model and its provider, if it says anything about them."""
+        if verdict.blames_breaker and verdict.skip is SkipScope.PROVIDER:
+            self._providers.failed(lease, policy.breaker.cooldown_ms)
         points = 0.0
         if consequence.misdeed is not None:
             points = points_for(
@@ -53,12 +89,16 @@ class Conditions:
             self._models.book(lease, end, policy.penalty, policy.bench)
 
     def succeeded(self, lease: Lease, policy: RoutingPolicy) -> None:
-        """Book an answer, where the model is known to have points or failures."""
-        if not self._models.unwell:
-            return
+        """Book an answer, where the model or its provider is known not to be well."""
+        self._providers.succeeded(lease, policy.breaker.cooldown_ms)
         if self._models.is_marked((lease.target.provider, lease.target.model)):
             points = points_for(None, policy.penalty, sibling_could_serve=True)
             self._models.book(lease, ModelEnd(points=points), policy.penalty, policy.bench)
+
+    def ended(self, lease: Lease) -> None:
+        """Note the end of a lease that says nothing: a trial goes back."""
+        if self._providers.trials:
+            self._providers.ended(lease)
 
 
 def list_models(runtime: Runtime) -> Iterable[ModelName]:

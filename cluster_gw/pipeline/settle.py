@@ -134,9 +134,9 @@ class Accounts:
             latency_ms=latency_ms,
             first_byte_ms=first_byte_ms,
         )
+        self._conditions.succeeded(lease, exchange.runtime.policy)
         self._settle(lease, charge, "success", ANSWERED, sample)
         self._estimator.teach(exchange, lease, charge)
-        self._conditions.succeeded(lease, exchange.runtime.policy)
 
     def _settle(
         self,
@@ -163,3 +163,4 @@ class Accounts:
             ),
             on_booked,
         )
+        self._conditions.ended(lease)

@@ -23,6 +23,7 @@ HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.COOLDOWN: "rests after a failure",
         Gate.BENCH: "rests on all its keys after failures",
         Gate.BREAKER_OPEN: "failed several times in a row",
+        Gate.PROVIDER_OPEN: "failed with several of its keys or models at once",
         Gate.TRIAL_TAKEN: "is being tried by one request",
     }
 )

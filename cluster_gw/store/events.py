@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.limits.breaker import BreakerState
+from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.windows import Gate
 
 WELL: Final = b"well"
@@ -59,7 +60,24 @@ class ModelEvent(msgspec.Struct, frozen=True, kw_only=True):
         return self.standing.seen_ms
 
 
-Event = HealthEvent | SnapshotEvent | ModelEvent
+class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a provider as a whole has changed.
+
+    Attributes:
+        record: the key of its record.
+        standing: what is known now.
+    """
+
+    record: str
+    standing: ProviderStanding
+
+    @property
+    def at_ms(self) -> int:
+        """The server's clock then, ms since the epoch."""
+        return self.standing.seen_ms
+
+
+Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent
 
 
 def read_event(text: bytes) -> Event | None:
@@ -82,6 +100,16 @@ def read_event(text: bytes) -> Event | None:
                     benched_until_ms=int(until_ms),
                 )
                 return ModelEvent(record=record.decode(), standing=standing)
+            case [b"provider", record, state, wait_ms, failed, at_ms]:
+                return ProviderEvent(
+                    record=record.decode(),
+                    standing=ProviderStanding(
+                        seen_ms=int(at_ms),
+                        state=BreakerState(state.decode()),
+                        wait_ms=int(wait_ms),
+                        failed=int(failed),
+                    ),
+                )
             case [b"snapshot", version, at_ms]:
                 return SnapshotEvent(version=int(version), at_ms=int(at_ms))
             case _:

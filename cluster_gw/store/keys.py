@@ -7,7 +7,7 @@ change together share the tag in braces, so that they live in one slot of a clus
 
 import re
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -91,11 +91,21 @@ KEY_SHAPES: Final = (
         "bench_by: key and code of each failure that set it.",
     ),
     KeyShape(
+        pattern="pb:{<provider>}",
+        type="hash",
+        ttl="1 day",
+        content="Breaker of a whole provider, while there is something to say. state: open or "
+        "half_open, else closed; failed: targets (key/model) that failed lately, when (ms); "
+        "succeeded_at: the last success that was told; changed_at: when it opened or closed; "
+        "until (ms); trial: the lease that tries it, of trial_worker, until trial_until (ms). "
+        "1 min while it never opened, 80 min after it closed.",
+    ),
+    KeyShape(
         pattern="hz:{<provider>}",
         type="zset",
         ttl="20 min",
-        content="Lease id whose end was booked for its model, score when it may be forgotten "
-        "(ms): after 10 min.",
+        content="Lease id whose end was booked for its model, and with /p for its provider; score "
+        "when it may be forgotten (ms): after 10 min.",
     ),
     KeyShape(
         pattern="b:{<provider>.<account>}:<key>:<model>",
@@ -235,6 +245,17 @@ class Keys:
     def model(self, provider: str, model: str) -> str:
         """The penalty and the bench of a model over all its keys."""
         return f"{self.prefix}:m:{{{encode_part(provider)}}}:{encode_part(model)}"
+
+    def outage(self, provider: str) -> str:
+        """The breaker of a whole provider."""
+        return f"{self.prefix}:pb:{{{encode_part(provider)}}}"
+
+    def provider_of(self, outage: str) -> str | None:
+        """The provider whose breaker has this key; None for any other key."""
+        head = f"{self.prefix}:pb:{{"
+        if not outage.startswith(head) or not outage.endswith("}"):
+            return None
+        return unquote(outage[len(head) : -1])
 
     def bookings(self, provider: str) -> str:
         """Sorted set: leases whose end was booked for the models of a provider."""

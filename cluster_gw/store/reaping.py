@@ -1,4 +1,5 @@
-"""Giving back what dead workers hold: slots and trials of their leases (`lua/admission/reap`).
+"""Giving back what dead workers hold: slots and trials of their leases (`lua/admission/reap`), and
+trials of whole providers (`lua/health/free`).
 
 The holds of clients are written like leases, so that the same script frees their slots.
 
@@ -37,10 +38,16 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: its hash, and of a model's window the health records of target and key."""
+    """One window, and of a model's window the health records of target and key; or a provider.
+
+    Attributes:
+        key: the hash of the window, or the provider's record.
+        is_provider: it is the latter.
+    """
 
     key: str
     health: tuple[str, ...] = ()
+    is_provider: bool = False
 
 
 class Reaping:
@@ -66,7 +73,7 @@ class Reaping:
         self._client = client
         self._keys = keys
         self._clients = clients
-        self._script = scripts["admission/reap"]
+        self._reap, self._free = scripts["admission/reap"], scripts["health/free"]
         self._plans = Plans(keys, scripts)
         self._server_now_ms = server_now_ms
 
@@ -105,7 +112,7 @@ class Reaping:
     ) -> Sweep:
         names = [worker.id for worker in dead]
         status, _, freed = await self._client.run(
-            self._script,
+            self._free if window.is_provider else self._reap,
             [window.key, *window.health],
             [valid_until_ms, *names, self._server_now_ms()],
         )
@@ -119,6 +126,7 @@ class Reaping:
             of_model, *others = plan.windows
             found[Window(key=of_model, health=plan.health)] = None
             found.update((Window(key=key), None) for key in others)
+            found[Window(key=self._keys.outage(target.provider), is_provider=True)] = None
         for client in self._clients():
             found[Window(key=self._keys.client(client)[1])] = None
         return list(found)

@@ -178,6 +178,11 @@ KEY_CHECKS: Final = _counter(
 RESTS_LIFTED: Final = _counter(
     "gw_rests_lifted_total", "Rests that ended early because their key was found well.", "provider"
 )
+PROVIDER_OPENINGS: Final = _counter(
+    "gw_provider_openings_total",
+    "Times a provider was cut off because several of its targets failed at once.",
+    "provider",
+)
 MODEL_BENCHES: Final = _counter(
     "gw_model_benches_total", "Models sent to rest on all their keys, by provider.", "provider"
 )

@@ -181,6 +181,13 @@ RESTS_LIFTED: Final = _event(
     "key",
     "count",
 )
+PROVIDER_OPENED: Final = _event(
+    "provider.opened",
+    Level.WARNING,
+    "Several keys or models of a provider failed at once; nothing of it is called for a while.",
+    "provider",
+    "rest_ms",
+)
 MODEL_BENCHED: Final = _event(
     "model.benched",
     Level.WARNING,

@@ -175,7 +175,7 @@ async def test_dead_worker_is_dealt_with_twice_and_then_forgotten(fleet: Fleet) 
     await fleet.run(3, one)
     assert await fleet.client.call("ZCARD", "gw1:{mem}:workers") == 1
     # Beats and campaigns, one look again, one sweep and its end; not one sweep at each tick.
-    assert fleet.client.calls - before <= 3 + 3 + 1 + 1 + 1 + 1
+    assert fleet.client.calls - before <= 3 + 3 + 1 + 2 + 1 + 1
     assert one.reports == [(["dies"], 0)]
 
 

@@ -245,7 +245,9 @@ async def test_a_second_attempt_takes_no_second_hold(
     await gateway.engine.settle()
 
     assert response.headers["x-fallback-attempts"] == "1"
-    assert gateway.engine.redis.calls == before + 7, "two attempts, one failure, one hold"
+    assert gateway.engine.redis.calls == before + 8, (
+        "two attempts, one hold, a failure of model and provider"
+    )
 
 
 async def test_a_request_nobody_could_take_gives_everything_back(

@@ -60,10 +60,13 @@ async def test_other_models_of_the_keys_serve_while_one_is_benched(
 ) -> None:
     models = [*ONE_MODEL, {"provider": "a", "model": "two"}]
     gateway = await start(keys=THREE_KEYS, models=models)
-    await ask(http, gateway, "sick", SICK, times=3, model="a/one")
+    for number in range(3):
+        await ask(http, gateway, f"missing-{number}", status(404), model="a/one")
 
+    benched, body = await ask(http, gateway, "benched", model="a/one")
     served, _ = await ask(http, gateway, "next")
 
+    assert (benched, body["error"]["skipped"][0]["code"]) == (429, "bench")
     assert served == 200
 
 

@@ -33,6 +33,7 @@ from tests.lua.calls import (
 )
 from tests.lua.client_calls import CLIENT_KEYS, ClientScripts
 from tests.lua.health_calls import MARKS, RECORD, ModelScripts
+from tests.lua.outage_calls import OUTAGE, REST_MS, OutageScripts
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 CHECK, PROBE = KEYS.check(SLOT, "k"), KEYS.probe()
@@ -47,6 +48,7 @@ EVERY_KEY = {
     CHECK,
     PROBE,
     KEYS.learned("app", "p/m"),
+    OUTAGE,
 }
 
 
@@ -139,6 +141,14 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/pace", [PROBE], 1, NOW_MS, "p.k", NOW_MS, 0)
 
 
+def run_everything_of_a_provider(provider: OutageScripts) -> None:
+    for number in range(3):
+        provider.report(f"p{number}", "failure", f"k/m{number}")
+    provider.enter("trial", now_ms=NOW_MS + REST_MS)
+    provider.free("w1", now_ms=NOW_MS + REST_MS)
+    provider.outage()
+
+
 def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> None:
     admission, client = Admission(redis, scripts), ClientScripts(redis, scripts)
     touched = set()
@@ -151,6 +161,7 @@ def test_scripts_touch_only_declared_keys(redis: Redis, scripts: Scripts) -> Non
         run_everything_of_estimates(redis, scripts)
         run_everything_of_a_model(ModelScripts(redis, scripts))
         run_everything_of_checks(redis, scripts)
+        run_everything_of_a_provider(OutageScripts(redis, scripts))
         redis.echo("end")
         for event in monitor.listen():
             words = event["command"].split()
@@ -174,6 +185,7 @@ def test_all_keys_of_a_call_share_one_slot_so_that_a_cluster_accepts_them(
     run_everything_of_estimates(cluster_node, scripts)
     run_everything_of_a_model(ModelScripts(cluster_node, scripts))
     run_everything_of_checks(cluster_node, scripts)
+    run_everything_of_a_provider(OutageScripts(cluster_node, scripts))
 
     assert set(cluster_node.keys()) == EVERY_KEY - {HEALTH[0]}  # nothing was wrong with it
 

@@ -1,8 +1,9 @@
-"""What is known of a model over all its keys, in one value: penalty, failures and bench."""
+"""What is known of a model over all its keys, or of a whole provider, in one value each."""
 
 import msgspec
 
 from cluster_gw.core.limits.bench import REST_MAX_MS
+from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.penalty import Penalty, PenaltyPolicy, points_at
 
 
@@ -37,3 +38,19 @@ class ModelStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     def points_at(self, now_ms: int, policy: PenaltyPolicy) -> float:
         """The points of the penalty at `now_ms`, ms since the epoch; 0 to the maximum."""
         return points_at(Penalty(points=self.points, since_ms=self.since_ms), policy, now_ms)
+
+
+class ProviderStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """How a provider stood when that was seen.
+
+    Attributes:
+        seen_ms: when, by the server's clock.
+        state: of its breaker.
+        wait_ms: how long nobody may enter, 0 when one might.
+        failed: targets that failed within the last half minute.
+    """
+
+    seen_ms: int
+    state: BreakerState = BreakerState.CLOSED
+    wait_ms: int = 0
+    failed: int = 0

@@ -39,6 +39,7 @@ class Gate(StrEnum):
     COOLDOWN = "cooldown"  # it rests (`rest.py`)
     BREAKER_OPEN = "breaker_open"
     BENCH = "bench"  # the model rests on all its keys (`bench.py`); found before Redis is asked
+    PROVIDER_OPEN = "provider_open"  # several targets of the provider failed at once (`outage.py`)
     TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
 
 

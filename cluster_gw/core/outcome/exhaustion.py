@@ -57,6 +57,7 @@ SKIP_GROUPS: Final[Mapping[SkipCode, SkipGroup]] = MappingProxyType(
         SkipCode.COOLDOWN: SkipGroup.TIME_BOUND,
         SkipCode.BENCH: SkipGroup.TIME_BOUND,
         SkipCode.BREAKER_OPEN: SkipGroup.TIME_BOUND,
+        SkipCode.PROVIDER_OPEN: SkipGroup.TIME_BOUND,
         SkipCode.TRIAL_TAKEN: SkipGroup.TIME_BOUND,
         SkipCode.FAILED_EARLIER: SkipGroup.OTHER,
         SkipCode.UNAVAILABLE: SkipGroup.OTHER,

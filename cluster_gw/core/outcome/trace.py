@@ -66,6 +66,7 @@ class SkipCode(StrEnum):
     COOLDOWN = "cooldown"
     BENCH = "bench"
     BREAKER_OPEN = "breaker_open"
+    PROVIDER_OPEN = "provider_open"
     TRIAL_TAKEN = "trial_taken"
     FAILED_EARLIER = "failed_earlier"  # left out after a failure of this request
     UNAVAILABLE = "unavailable"
