@@ -78,12 +78,12 @@ class SnapshotBuilder:
             self._due_s = 0.0  # the next look tries again
 
     async def _build(self) -> None:
-        term, at_ms = self._leadership.term, self._membership.server_clock_ms()
-        if term is None or at_ms is None:
+        term, now_ms = self._leadership.term, self._membership.server_clock_ms()
+        if term is None or now_ms is None:
             return
         found = await self._survey()
         snapshot = Snapshot(
-            at_ms=int(at_ms),
+            at_ms=found.at_ms or int(now_ms),
             builder=self._worker_id,
             workers=self._membership.alive,
             windows=found.windows,

@@ -75,8 +75,8 @@ class Bars:
             server_now_ms: the server's clock at `now_s`.
             now_s: monotonic seconds.
         """
-        newer = {name: bar for name, bar in self._bars.items() if bar.at_ms > snapshot.at_ms}
-        well = {name: at for name, at in self._well_at_ms.items() if at > snapshot.at_ms}
+        newer = {name: bar for name, bar in self._bars.items() if bar.at_ms >= snapshot.at_ms}
+        well = {name: at for name, at in self._well_at_ms.items() if at >= snapshot.at_ms}
         self._bars, self._well_at_ms = {}, well
         for name, view in snapshot.health.items():
             bar = bar_of(view, server_now_ms)

@@ -27,15 +27,17 @@ CALLS: Final = 25  # on their way at the same time
 WINDOW, HEALTH, STATISTICS = "w", "h", "b"
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class Findings(msgspec.Struct, kw_only=True):
     """What was read, by the key of each record; what does not exist is left out.
 
     Attributes:
+        at_ms: the server's clock when the first of it was read, ms since the epoch; 0 for nothing.
         windows: use as of the read.
         health: what is recorded.
         statistics: as of the read.
     """
 
+    at_ms: int = 0
     windows: dict[str, WindowUse]
     health: dict[str, HealthView]
     statistics: dict[str, Statistics]
@@ -97,6 +99,7 @@ class Survey:
         _, _, now_ms, *texts = await self._client.run(
             self._script, names, [kinds, self._server_now_ms()]
         )
+        found.at_ms = min(found.at_ms or now_ms, now_ms)
         for (name, kind), text in zip(records, texts, strict=True):
             if not text:
                 continue

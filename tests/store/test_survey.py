@@ -75,9 +75,10 @@ async def test_use_of_windows_is_read_as_it_is_counted(stage: Stage) -> None:
     await stage.take(one)
     await stage.take(other)
 
-    windows = (await stage.survey.take([one, other])).windows
+    found = await stage.survey.take([one, other])
 
-    assert windows == {
+    assert found.at_ms == NOW_MS
+    assert found.windows == {
         "gw1:w:{p.acc}:k:m1": WindowUse(2, 170, 2, 170, 1),
         "gw1:w:{p.acc}:k:m2": WindowUse(1, 100, 1, 100, 1),
         "gw1:w:{p.acc}:k:_all": WindowUse(3, 270, 3, 270, 2),

@@ -48,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         version: grows strictly; 0 before the first.
-        at_ms: the server's clock when its building began, ms since the epoch.
+        at_ms: the server's clock when the first of it was read, ms since the epoch.
         builder: the worker that built it.
         workers: workers alive then.
         windows: use by window.
