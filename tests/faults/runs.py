@@ -84,7 +84,7 @@ async def _run_batch(stage: Stage, cases: Sequence[Case]) -> list[str]:
         Run(case=case, id=case.name, model=f"m{slot:02}", prompt="", before=[])
         for slot, case in enumerate(cases)
     ]
-    stage.heal()
+    await stage.heal()
     for run in runs:
         run.prompt = prompt_of(run.case, run.id)
         run.before = stage.accounts(run.model)

@@ -12,6 +12,7 @@ import redis
 
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
+from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.faults.client import CLIENT_KEY, Visitor
 from tests.faults.reference import MAX_BLANK
@@ -218,10 +219,19 @@ class Stage:
         now = present(fields)
         return now["pr"], now["pt"], sum(one.state != "X" for one in leases(fields).values())
 
-    def heal(self) -> None:
-        """Forget what earlier cases said about the health of targets."""
+    async def heal(self) -> None:
+        """Forget what earlier cases said about the health of targets, in Redis and the worker."""
         for record in self._books.scan_iter(f"{self.prefix}:h:*"):
             self._books.delete(record)
+        # What was told before is heard by the time it hears of something that is told now.
+        heard = self._heard_unknown()
+        while self._heard_unknown() == heard:
+            self._books.publish(f"{self.prefix}:events", "healed")
+            await asyncio.sleep(TICK_S)
+        self.gateway.engine._admissions.bars.clear()
+
+    def _heard_unknown(self) -> float:
+        return self.gateway.registry.value(catalog.EVENTS, "unknown")
 
     def new_lines(self) -> list[dict[str, Any]]:
         """What the worker logged since the last call."""
