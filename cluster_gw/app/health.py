@@ -5,11 +5,15 @@ import random
 import time
 
 from cluster_gw.background.health_watch import LOOK_S, HealthWatch
-from cluster_gw.background.key_checks import KeyChecks, ceiling_ms
+from cluster_gw.background.key_checks import KeyChecks
+from cluster_gw.background.key_pass import LOOK_S as PASS_LOOK_S
+from cluster_gw.background.key_pass import KeyPass, PassView
 from cluster_gw.background.prober import ROLE, KeysToProbe, Prober
 from cluster_gw.background.runner import Runner
+from cluster_gw.background.status_watch import LOOK_S as LOOK_AT_BOARD_S
+from cluster_gw.background.status_watch import StatusWatch
 from cluster_gw.core.limits.probe import SCAN_S
-from cluster_gw.core.outcome.key_check import KeyVerdict
+from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import Conditions, list_models
 from cluster_gw.pipeline.runtime import RoutingPolicy
@@ -23,6 +27,7 @@ from cluster_gw.store.provider_health import ProviderHealth
 from cluster_gw.store.rests import KeyRecords, Rests
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.store.status_board import StatusBoard
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -47,6 +52,9 @@ class Health:
         conditions: what the loop asks and tells.
         checks: calls providers about keys.
         prober: looks after resting keys.
+        board: what all workers know of keys and the pool.
+        key_pass: checks all keys.
+        status_watch: reads the board.
     """
 
     def __init__(
@@ -83,12 +91,14 @@ class Health:
             monotonic_s=time.monotonic,
         )
         self.providers.on_opened = self._note_opened
+        self.board = StatusBoard(redis, scripts, keys)
+        self.status_watch = StatusWatch(self.board)
         self.checks = KeyChecks(
             self._rests,
             self._records_of,
             on_checked=self._note_checked,
             clock_ms=lambda: round(time.time() * MS_PER_S),
-            ceiling_ms=lambda: ceiling_ms(self._policy().cooldown.ceiling_s),
+            book=self._book_check,
         )
         self.prober = Prober(
             self._leadership,
@@ -99,7 +109,17 @@ class Health:
             on_lifted=self._note_lifted,
             chance=random.SystemRandom().random,
         )
-        self.conditions = Conditions(self.models, self.providers, self.checks.ask)
+        self.key_pass = KeyPass(
+            self._leadership,
+            self.board,
+            self.checks,
+            view=self._view,
+            on_weighed=self._note_weighed,
+            chance=random.SystemRandom().random,
+            monotonic_s=time.monotonic,
+        )
+        self.conditions = Conditions(self.models, self.providers, self.board, self.checks.ask)
+        self._registry.on_read(self._read)
         self._watch = HealthWatch(
             self.models, self.providers, lambda: list_models(current.serving.runtime)
         )
@@ -109,9 +129,13 @@ class Health:
         runner.every(LOOK_S, "health_look", self._watch.look)
         runner.every(CAMPAIGN_S, "probe_campaign", self.prober.campaign)
         runner.every(SCAN_S, "probe", self.prober.look)
+        runner.every(LOOK_AT_BOARD_S, "status_look", self.status_watch.look)
+        runner.every(PASS_LOOK_S, "key_pass", self.key_pass.look)
 
     async def stop(self) -> None:
         """End checks and give up the role; the jobs have ended before."""
+        await self.status_watch.stop()
+        await self.key_pass.stop()
         await self.checks.stop()
         with contextlib.suppress(StoreLostError):
             await self._leadership.resign()
@@ -129,6 +153,58 @@ class Health:
         return {
             key.name: (key, group[0]) for key, group in zip(records, found.values(), strict=True)
         }
+
+    def _view(self) -> PassView:
+        runtime, board = self._current.serving.runtime, self.board
+        keys: dict[str, Target] = {}
+        providers: dict[str, set[str]] = {}
+        for by_key in runtime.targets.values():
+            for target in by_key.values():
+                name = board.name_key(target.route.provider, target.key.id)
+                providers.setdefault(target.route.provider, set()).add(name)
+                if target.check_url is not None:
+                    keys.setdefault(name, target)
+        return PassView(
+            keys=keys,
+            providers={name: frozenset(of_it) for name, of_it in providers.items()},
+            checks=runtime.policy.key_checks,
+            degraded=runtime.policy.degraded,
+            version=runtime.catalog.version,
+        )
+
+    async def _book_check(self, target: Target, finding: KeyFinding, took_ms: int) -> None:
+        provider, key = target.route.provider, target.key.id
+        booked = await self.board.book_check(
+            provider,
+            key,
+            finding.verdict.value,
+            finding.reason,
+            disable_after=self._policy().key_checks.disable_after,
+            took_ms=took_ms,
+        )
+        if booked is None or not booked.is_changed:
+            return
+        record = self.board.record(provider, key)
+        if not record.status.is_routed:
+            self._log.event(
+                events.KEY_BARRED,
+                provider=provider,
+                key=key,
+                status=record.status.value,
+                rejections=booked.rejections,
+                reason=record.reason,
+            )
+        elif finding.verdict is KeyVerdict.VALID:
+            self._log.event(events.KEY_HEALTHY, provider=provider, key=key)
+
+    def _note_weighed(self, is_degraded: bool, usable: int, total: int) -> None:  # noqa: FBT001
+        event = events.POOL_DEGRADED if is_degraded else events.POOL_RECOVERED
+        self._log.event(event, usable=usable, providers=total)
+
+    def _read(self) -> None:
+        board, put = self.board, self._registry.put
+        put(catalog.KEYS_BARRED, value=board.barred_count)
+        put(catalog.POOL_DEGRADED, value=int(board.pool.is_degraded))
 
     def _records_of(self, target: Target) -> KeyRecords:
         return self._rests.key_of([target.limits])

@@ -42,6 +42,8 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,
                 bench=routing.bench,
+                key_checks=routing.key_checks,
+                degraded=routing.degraded,
                 guardrails=_guardrails(routing.guardrails),
                 probe=routing.probe,
                 queue=QueuePolicy(

@@ -24,6 +24,7 @@ from cluster_gw.store.events import (
     ModelEvent,
     ProviderEvent,
     SnapshotEvent,
+    StatusEvent,
     read_event,
 )
 from cluster_gw.store.hearing import Hearing
@@ -44,7 +45,7 @@ class Sharing:
         base: of the worker.
         current: the configuration in force; gets the view of each snapshot.
         bars: what is known to be barred.
-        health: what is known of models and providers as a whole.
+        health: what is known beyond single targets.
         coordination: this worker among the others.
     """
 
@@ -113,6 +114,9 @@ class Sharing:
             case ProviderEvent():
                 self._health.providers.hear(event)
                 self._count("provider", event)
+            case StatusEvent():
+                self._health.status_watch.look_soon()
+                self._count("status", event)
             case SnapshotEvent():
                 self._hearing.tell(event.version)
                 self._follower.look_soon()
@@ -136,6 +140,7 @@ class Sharing:
     def _look_soon(self, *, is_up: bool) -> None:
         if is_up:  # a call that cannot be sent would count as lost
             self._follower.look_soon()
+            self._health.status_watch.look_soon()
 
     async def _follow(self) -> None:
         await self._follower.look()

@@ -1,4 +1,4 @@
-"""What holds whichever key is used: models and providers, before admission and after attempts."""
+"""What holds beyond a target, before admission and after attempts: of models, providers, keys."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,15 +10,17 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.store.model_health import ModelEnd, ModelHealth, ModelName
 from cluster_gw.store.provider_health import ProviderHealth
+from cluster_gw.store.status_board import StatusBoard
 from cluster_gw.units import LeaseId
 
 
 class Conditions:
-    """What holds for a model, or a provider, whichever key is used.
+    """What holds for a model or a provider whichever key is used, and for a key whichever model.
 
     Args:
         models: where what holds for a model is booked, and what this worker knows of it.
         providers: the same for whole providers.
+        board: what is known of keys.
         check_key: has a key checked soon whose provider has just refused it.
     """
 
@@ -26,20 +28,25 @@ class Conditions:
         self,
         models: ModelHealth,
         providers: ProviderHealth,
+        board: StatusBoard,
         check_key: Callable[[Target], None],
     ) -> None:
         self._models = models
         self._providers = providers
+        self._board = board
         self.check_key = check_key
 
     @property
     def are_known(self) -> bool:
         """Whether anything is known to be wrong; mostly nothing is."""
-        return bool(self._models.unwell) or bool(self._providers.outages)
+        return bool(self._models.unwell) or bool(self._providers.outages) or bool(self._board)
 
     def barring(self, target: Target) -> Refusal | None:
-        """Tell why no key of the target's model may be called now: what lasts longer of two."""
+        """Tell why the target's key or its model may not be used now: what lasts longest."""
         provider = target.route.provider
+        of_key = self._board.barring_key(provider, target.key.id) if self._board else None
+        if of_key is not None:
+            return of_key
         of_provider = self._providers.barring(provider)
         of_model = self._models.barring((provider, target.route.model))
         if of_provider is None or of_model is None:

@@ -5,8 +5,10 @@ import msgspec
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.estimate import EstimatePolicy
 from cluster_gw.core.limits.guardrails import Guardrails
+from cluster_gw.core.limits.key_status import CheckPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
@@ -38,6 +40,8 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: Guardrails = Guardrails()
+    key_checks: CheckPolicy = CheckPolicy()
+    degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()
     estimates: EstimatePolicy = EstimatePolicy()
 

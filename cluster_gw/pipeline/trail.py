@@ -6,7 +6,7 @@ from typing import Final
 
 from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.failure import FaultKind
-from cluster_gw.core.limits.windows import Gate
+from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
 from cluster_gw.core.routing.ranking import Exclusion
@@ -22,6 +22,7 @@ HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
     {
         Gate.COOLDOWN: "rests after a failure",
         Gate.BENCH: "rests on all its keys after failures",
+        Gate.KEY_INVALID: "was rejected by its provider",
         Gate.BREAKER_OPEN: "failed several times in a row",
         Gate.PROVIDER_OPEN: "failed with several of its keys or models at once",
         Gate.TRIAL_TAKEN: "is being tried by one request",
@@ -104,7 +105,7 @@ def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped
             code=SkipCode(refusal.gate.value),
             key_ordinal=exchange.key_ordinal(target),
             detail=refusal_words(refusal),
-            retry_after_ms=refusal.retry_after_ms,
+            retry_after_ms=None if refusal.gate in NEVER_BY_WAITING else refusal.retry_after_ms,
         )
         for target, refusal in refused
     ]

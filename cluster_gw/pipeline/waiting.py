@@ -8,7 +8,7 @@ capacity may just have come free: it belongs to the head.
 import asyncio
 from collections.abc import Sequence
 
-from cluster_gw.core.limits.windows import Gate
+from cluster_gw.core.limits.windows import NEVER_BY_WAITING
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
@@ -100,7 +100,7 @@ class Turn:
             False at once when waiting is off, the room is full, or no target opens within the wait
             the client has left.
         """
-        waits_ms = [r.retry_after_ms for _, r in refused if r.gate is not Gate.TOO_LARGE]
+        waits_ms = [r.retry_after_ms for _, r in refused if r.gate not in NEVER_BY_WAITING]
         if self._most_ms() <= 0 or not waits_ms:
             return False
         opens_at_s = self._room.clock.monotonic_s() + min(waits_ms) / MS_PER_S

@@ -13,7 +13,9 @@ from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.estimate import EstimatePolicy
+from cluster_gw.core.limits.key_status import CheckPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.limits.windows import Limits
@@ -87,6 +89,18 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
         },
         BenchPolicy: {"failures": Range(1, 100), "within_s": SECONDS, "for_s": SECONDS},
         ProbePolicy: {"per_pass": Range(1, 100)},
+        CheckPolicy: {
+            "interval_s": Range(1, 86_400),
+            "spacing_ms": Range(0, 60_000),
+            "concurrency": Range(1, 100),
+            "disable_after": Range(1, 1000),
+        },
+        DegradedPolicy: {
+            "healthy_ratio": Range(0, 1),
+            "min_providers": Range(1, 1000),
+            "entry_s": Range(0, 86_400),
+            "exit_s": Range(0, 86_400),
+        },
         CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {
             "idle_ms": MS,

@@ -12,7 +12,9 @@ from msgspec import Meta
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.estimate import EstimatePolicy
+from cluster_gw.core.limits.key_status import CheckPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
@@ -204,6 +206,8 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         penalty: points that lower a model's place.
         bench: when a model rests on all its keys.
         guardrails: bounds of what one request may cost.
+        key_checks: checks of all keys, which need no quota.
+        degraded: when too few providers are usable.
         probe: checks of keys that rest.
     """
 
@@ -223,6 +227,8 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: GuardrailSettings = GuardrailSettings()
+    key_checks: CheckPolicy = CheckPolicy()
+    degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()
 
 

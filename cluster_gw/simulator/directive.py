@@ -4,7 +4,7 @@ A gateway forwards no headers of its client, so a test writes `[[sim {...}]]` in
 message. The object is a `Directive`. Rules of the control plane share its fault vocabulary.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -19,8 +19,13 @@ Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class FaultMatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which requests a rule is for; an absent field matches all. `key` is the key's label."""
+    """Which requests a rule is for; an absent field matches all. `key` is the key's label.
 
+    `call` is `generate`, or `models` for the listing, where only faults that replace the whole
+    answer apply.
+    """
+
+    call: Literal["generate", "models"] = "generate"
     key: str | None = None
     model: str | None = None
     provider: str | None = None

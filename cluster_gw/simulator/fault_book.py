@@ -62,6 +62,16 @@ class FaultBook:
         self._applied.update(fault_kind(fault) for fault in faults)
         return faults
 
+    def take_for_listing(self, *, key: str) -> tuple[Fault, ...]:
+        """The faults of one listing of models, out of the script.
+
+        Args:
+            key: label of the key that was used.
+        """
+        faults = self._from_script(key=key, model="", call="models")
+        self._applied.update(fault_kind(fault) for fault in faults)
+        return faults
+
     def _from_directive(
         self, directive: Directive, request_key: str, *, key: str, model: str
     ) -> tuple[Fault, ...]:
@@ -76,10 +86,12 @@ class FaultBook:
                 return rule.faults
         return ()
 
-    def _from_script(self, *, key: str, model: str) -> tuple[Fault, ...]:
+    def _from_script(self, *, key: str, model: str, call: str = "generate") -> tuple[Fault, ...]:
         for index, entry in enumerate(self._script):
             rule: FaultRule = entry[0]
-            if not rule.match.covers(key=key, model=model, provider=self._provider):
+            if rule.match.call != call or not rule.match.covers(
+                key=key, model=model, provider=self._provider
+            ):
                 continue
             entry[1] += 1
             if rule.times is not None and entry[1] >= rule.times:

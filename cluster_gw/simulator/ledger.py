@@ -125,7 +125,7 @@ class Ledger:
         self._config = config
         self._accounts = {secret: Account(config, secret) for secret in config.keys}
         self._stories: OrderedDict[str, Story] = OrderedDict()
-        self._counts = dict.fromkeys(("requests", "invalid", "unauthorized"), 0)
+        self._counts = dict.fromkeys(("requests", "invalid", "unauthorized", "listings"), 0)
 
     def account(self, secret: str) -> Account | None:
         """The books of a key, or `None` when the provider does not know it.
@@ -138,7 +138,7 @@ class Ledger:
         return known
 
     def count(self, what: str) -> None:
-        """Add one to `requests`, `invalid` or `unauthorized`."""
+        """Add one to `requests`, `invalid`, `unauthorized` or `listings`."""
         self._counts[what] += 1
 
     def arrive(

@@ -147,7 +147,13 @@ class Provider:
 
     async def serve_models(self, request: HttpRequest, channel: Channel) -> None:
         """`GET /v1/models`."""
-        if await self._authenticate(request, channel) is None:
+        account = await self._authenticate(request, channel)
+        if account is None:
+            return
+        self.ledger.count("listings")
+        stand_in = replacement_reply(self.faults.take_for_listing(key=account.label))
+        if stand_in is not None:
+            await self._send(channel, stand_in)
             return
         models = [_model_card(name) for name in self._config.models]
         body = msgspec.json.encode({"object": "list", "data": models})

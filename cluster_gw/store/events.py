@@ -77,7 +77,17 @@ class ProviderEvent(msgspec.Struct, frozen=True, kw_only=True):
         return self.standing.seen_ms
 
 
-Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent
+class StatusEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a key or of the pool has changed.
+
+    Attributes:
+        at_ms: the server's clock then.
+    """
+
+    at_ms: int
+
+
+Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent | StatusEvent
 
 
 def read_event(text: bytes) -> Event | None:
@@ -110,9 +120,18 @@ def read_event(text: bytes) -> Event | None:
                         failed=int(failed),
                     ),
                 )
-            case [b"snapshot", version, at_ms]:
-                return SnapshotEvent(version=int(version), at_ms=int(at_ms))
-            case _:
-                return None
+            case words:
+                return _read_hint(words)
     except ValueError:
         return None
+
+
+def _read_hint(words: list[bytes]) -> SnapshotEvent | StatusEvent | None:
+    """Read an event that only says that there is something to read."""
+    match words:
+        case [b"snapshot", version, at_ms]:
+            return SnapshotEvent(version=int(version), at_ms=int(at_ms))
+        case [b"status", at_ms]:
+            return StatusEvent(at_ms=int(at_ms))
+        case _:
+            return None

@@ -153,6 +153,22 @@ KEY_SHAPES: Final = (
         content="Hold id, score when it may be forgotten (ms), as in lz.",
     ),
     KeyShape(
+        pattern="{status}:keys",
+        type="hash",
+        ttl="7 days",
+        content="What checks said of each key, by <provider>.<key>: status (unknown, healthy, "
+        "invalid, disabled), rejections in a row, checked at (ms), since (ms), what the last check "
+        "said, reason of the last rejection. Delete a field, and its key is used until it is "
+        "checked again.",
+    ),
+    KeyShape(
+        pattern="{status}:pool",
+        type="hash",
+        ttl="1 day",
+        content="Whether few providers are usable: degraded (1 or 0), turning (since when it has "
+        "spoken for the other, ms), usable and total providers, fence.",
+    ),
+    KeyShape(
         pattern="{auth}:strangers",
         type="hash",
         ttl="2 min",
@@ -292,6 +308,14 @@ class Keys:
         """The two keys of a client's holds, in the order the scripts take them."""
         name = f"{{{encode_part(client)}}}"
         return f"{self.prefix}:cz:{name}", f"{self.prefix}:c:{name}"
+
+    def key_statuses(self) -> str:
+        """Hash: what checks said of each key."""
+        return f"{self.prefix}:{{status}}:keys"
+
+    def pool_status(self) -> str:
+        """Hash: whether the pool is degraded."""
+        return f"{self.prefix}:{{status}}:pool"
 
     def strangers(self) -> str:
         """Hash: requests without a valid key, by network."""

@@ -1,6 +1,6 @@
 """Rests of keys outside admission: which are ripe, ending them, and what a check of a key leads to.
 
-Typed wrapper over `lua/health/{rests,lift,pace,claim,reject}`. Only background jobs come here.
+Typed wrapper over `lua/health/{rests,lift,pace,claim}`. Only background jobs come here.
 """
 
 import asyncio
@@ -134,14 +134,6 @@ class Rests:
             self._scripts["health/claim"], [key.check], [self._owner, CLAIMED_MS]
         )
         return bool(status)
-
-    async def reject(self, key: KeyRecords, rest_ms: int) -> None:
-        """Rest a key on all its models, as its credential was refused."""
-        await self._client.run(
-            self._scripts["health/reject"],
-            [key.records[-1]],
-            [rest_ms, self._server_now_ms()],
-        )
 
     async def _look_at(self, key: KeyRecords) -> tuple[bool, int]:
         script, ripe, now_ms = self._scripts["health/rests"], False, 0

@@ -139,6 +139,14 @@ CONFIG_RELOADS: Final = _counter(
 CONFIG_VERSION: Final = _gauge(
     "gw_config_version_count", "Version of the configuration in force.", merge=Merge.MAX
 )
+KEYS_BARRED: Final = _gauge(
+    "gw_keys_barred_count", "Provider keys that checks found to be rejected.", merge=Merge.MAX
+)
+POOL_DEGRADED: Final = _gauge(
+    "gw_pool_degraded_count",
+    "1 while too few providers have a key that may be used.",
+    merge=Merge.MAX,
+)
 ALIVE_WORKERS: Final = _gauge(
     "gw_alive_workers_count", "Workers of all groups that were alive lately.", merge=Merge.MAX
 )

@@ -197,6 +197,33 @@ MODEL_BENCHED: Final = _event(
     "code",
     "rest_ms",
 )
+KEY_BARRED: Final = _event(
+    "key.barred",
+    Level.WARNING,
+    "A provider rejected a key in a check: no worker uses it until a check goes well.",
+    "provider",
+    "key",
+    "status",
+    "rejections",
+    "reason",
+)
+KEY_HEALTHY: Final = _event(
+    "key.healthy", Level.INFO, "A key was found well; it is used.", "provider", "key"
+)
+POOL_DEGRADED: Final = _event(
+    "pool.degraded",
+    Level.WARNING,
+    "Too few providers have had a key that may be used, for too long.",
+    "usable",
+    "providers",
+)
+POOL_RECOVERED: Final = _event(
+    "pool.recovered",
+    Level.INFO,
+    "Enough providers have had a key again, for long enough.",
+    "usable",
+    "providers",
+)
 STRANGERS_BARRED: Final = _event(
     "strangers.barred",
     Level.WARNING,

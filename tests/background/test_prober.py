@@ -7,7 +7,7 @@ import pytest
 from cluster_gw.background.key_checks import KeyChecks
 from cluster_gw.background.prober import KeysToProbe, Prober
 from cluster_gw.core.limits.probe import ProbePolicy
-from cluster_gw.core.outcome.key_check import KeyVerdict
+from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
 from cluster_gw.pipeline.targets import Target, build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
@@ -65,6 +65,7 @@ class Worker:
         self.client, self.clock = client, clock
         self.checked: list[tuple[str, KeyVerdict]] = []
         self.lifted: list[tuple[str, int]] = []
+        self.booked: list[KeyFinding] = []
         self.chance = 0.0
         self.rests = Rests(client, scripts, keys, worker_id=name, server_now_ms=clock.server_now_ms)
         self.targets = self._targets(simulator, secrets)
@@ -73,7 +74,7 @@ class Worker:
             lambda target: self.rests.key_of([target.limits]),
             on_checked=lambda target, verdict: self.checked.append((target.key.id, verdict)),
             clock_ms=clock.server_now_ms,
-            ceiling_ms=lambda: None,
+            book=self._book,
         )
         self.prober = Prober(
             Leadership(
@@ -99,6 +100,11 @@ class Worker:
         route = make_route("m", keys=keys, base_url=simulator.base_url)
         built = build_targets(make_catalog(route), lambda key: key.split("-")[0], provider_for)
         return list(built[route.id].values())
+
+    async def _book(self, target: Target, finding: KeyFinding, took_ms: int) -> None:
+        assert took_ms >= 0
+        assert target in self.targets
+        self.booked.append(finding)
 
     def records(self, number: int = 0) -> KeyRecords:
         return self.rests.key_of([self.targets[number].limits])
@@ -241,7 +247,7 @@ async def test_provider_that_cannot_be_reached_says_nothing(
     await worker.close()
 
 
-async def test_refused_key_is_checked_once_by_all_workers_and_rests_as_a_whole(
+async def test_refused_key_is_checked_once_by_all_workers_and_booked_as_rejected(
     client: RedisClient, simulator: RunningSimulator
 ) -> None:
     clock = SharedClock()
@@ -253,9 +259,9 @@ async def test_refused_key_is_checked_once_by_all_workers_and_rests_as_a_whole(
         await worker.checks.settle()
 
     assert sum(len(worker.checked) for worker in workers) == 1
-    record = workers[0].records().records[-1]
-    reason, source = await client.call("HMGET", record, "rest_reason", "rest_source")
-    assert (reason, source) == (b"auth", b"heuristic")
+    assert [one for worker in workers for one in worker.booked] == [
+        KeyFinding(verdict=KeyVerdict.REJECTED, reason="auth")
+    ]
     for worker in workers:
         await worker.close()
 

@@ -37,6 +37,7 @@ from tests.lua.outage_calls import OUTAGE, REST_MS, OutageScripts
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 CHECK, PROBE = KEYS.check(SLOT, "k"), KEYS.probe()
+STATUSES, POOL, STRANGERS = KEYS.key_statuses(), KEYS.pool_status(), KEYS.strangers()
 NO_KEY = {"TIME", "PUBLISH"}
 EVERY_KEY = {
     *names([MODEL, WHOLE, OTHER, ACCOUNT]),
@@ -49,6 +50,7 @@ EVERY_KEY = {
     PROBE,
     KEYS.learned("app", "p/m"),
     OUTAGE,
+    *(STATUSES, POOL, STRANGERS),
 }
 
 
@@ -134,11 +136,14 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     def run(name: str, keys: list[str], *args: str | int) -> None:
         redis.register_script(scripts[name].text)(keys=keys, args=args)
 
-    run("health/reject", [HEALTH[1]], 600_000, NOW_MS)
     run("health/rests", [*OTHER_HEALTH, HEALTH[1]], NOW_MS)
     run("health/lift", [*OTHER_HEALTH, HEALTH[1]], NOW_MS + 400_000)
     run("health/claim", [CHECK], "w1", 30_000)
     run("health/pace", [PROBE], 1, NOW_MS, "p.k", NOW_MS, 0)
+    run("health/judge", [STATUSES], "p.k", "rejected", "auth", 3, 0, NOW_MS)
+    run("health/judge", [STATUSES], "p.x", "forget", "-", 3, 0, NOW_MS)
+    run("health/weigh", [POOL], 1, 1, 3, 500, 3, 0, 0, NOW_MS)
+    run("client/count_stranger", [STRANGERS], "192.0.2.1", 10, NOW_MS)
 
 
 def run_everything_of_a_provider(provider: OutageScripts) -> None:

@@ -137,3 +137,17 @@ def test_directive_rules_can_name_the_key_they_fail_at() -> None:
 def test_unknown_fault_kind_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         rules({"fault": {"kind": "explode"}})
+
+
+def test_listing_has_faults_of_its_own() -> None:
+    book = FaultBook("sim", 10)
+    rules = [
+        {"fault": {"kind": "status", "code": 401}, "match": {"call": "models", "key": "k"}},
+        {"fault": {"kind": "status", "code": 503}},
+    ]
+    book.add(msgspec.convert(rules, list[FaultRule]))
+
+    assert book.take_for_listing(key="other") == ()
+    assert book.take_for_listing(key="k") == (Status(code=401),)
+    assert book.take_for_listing(key="k") == ()
+    assert book.take(Directive(), request_key="r", key="k", model="m") == (Status(code=503),)

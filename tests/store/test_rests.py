@@ -135,24 +135,6 @@ async def test_script_and_core_agree_on_what_is_ripe(
     assert await rests.lift(key) == int(ripe)
 
 
-async def test_rejected_key_rests_on_all_its_models_and_no_longer_rest_is_cut(
-    rests: Rests, client: RedisClient
-) -> None:
-    key = key_of(rests)
-    await rests.reject(key, 15 * MINUTE_MS)
-    first = await fields(client, key.records[-1])
-    await rests.reject(key, 10 * MINUTE_MS)
-
-    assert first == {
-        "rest_until": str(NOW_MS + 15 * MINUTE_MS),
-        "rest_source": "heuristic",
-        "rest_reason": "auth",
-        "rest_set_at": str(NOW_MS),
-    }
-    assert await fields(client, key.records[-1]) == first
-    assert await client.call("PTTL", key.records[-1]) > 50 * 60 * MINUTE_MS
-
-
 async def test_one_worker_checks_a_key_and_nobody_else_for_half_a_minute(
     rests: Rests, client: RedisClient, scripts: Scripts
 ) -> None:

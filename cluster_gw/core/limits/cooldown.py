@@ -37,7 +37,6 @@ from cluster_gw.units import DAY_S, MINUTE_S, MS_PER_S
 DAY_MS: Final = DAY_S * MS_PER_S
 FIRM_MS: Final = DAY_MS
 AUTH_MS: Final = 5 * MINUTE_S * MS_PER_S
-REJECTED_MS: Final = 15 * MINUTE_S * MS_PER_S  # three passes of a check every 5 min
 LIMITED_MS: Final = 90 * MS_PER_S
 LOCAL_MS: Final = 5 * MS_PER_S
 DAILY_MIN_MS: Final = MINUTE_S * MS_PER_S  # some state seconds although the day's quota is gone

@@ -40,7 +40,12 @@ class Gate(StrEnum):
     BREAKER_OPEN = "breaker_open"
     BENCH = "bench"  # the model rests on all its keys (`bench.py`); found before Redis is asked
     PROVIDER_OPEN = "provider_open"  # several targets of the provider failed at once (`outage.py`)
+    KEY_INVALID = "key_invalid"  # rejected by its provider (`key_status.py`); found likewise
     TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
+
+
+NEVER_BY_WAITING: Final = frozenset({Gate.TOO_LARGE, Gate.KEY_INVALID})
+"""Gates that no wait opens: the request or an operator must change something."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -39,6 +39,7 @@ SKIP_GROUPS: Final[Mapping[SkipCode, SkipGroup]] = MappingProxyType(
         SkipCode.NO_KEY: SkipGroup.CONFIG,
         SkipCode.KEY_SCOPE: SkipGroup.CONFIG,
         SkipCode.NOT_ALLOWED: SkipGroup.CONFIG,
+        SkipCode.KEY_INVALID: SkipGroup.CONFIG,
         SkipCode.NO_TOOLS: SkipGroup.CAPABILITY,
         SkipCode.NO_VISION: SkipGroup.CAPABILITY,
         SkipCode.NO_FORMAT: SkipGroup.CAPABILITY,

@@ -65,6 +65,7 @@ class SkipCode(StrEnum):
     MONTHLY_BUDGET_CAP = "monthly_budget_cap"
     COOLDOWN = "cooldown"
     BENCH = "bench"
+    KEY_INVALID = "key_invalid"
     BREAKER_OPEN = "breaker_open"
     PROVIDER_OPEN = "provider_open"
     TRIAL_TAKEN = "trial_taken"

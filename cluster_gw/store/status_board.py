@@ -1,0 +1,202 @@
+"""What all workers know of keys, models and the pool as a whole: who may not be used, and why.
+
+Everything stands in three hashes of one slot. A worker reads them when it starts, every few
+seconds, and at once when it hears that something changed. Admission asks what was read, which is
+mostly that nobody is barred. The scripts are `lua/health/{judge,weigh}`.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from cluster_gw.core.limits.degraded import DegradedPolicy
+from cluster_gw.core.limits.key_status import KeyRecord, KeyStatus
+from cluster_gw.core.limits.windows import Gate
+from cluster_gw.store.admission import server_clock
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import Reply
+from cluster_gw.store.lease import Refusal
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.units import MS_PER_S
+
+KEY_WORDS: Final = 6
+PER_MILLE: Final = 1000
+KEY_REFUSAL: Final = Refusal(gate=Gate.KEY_INVALID, scope="key", retry_after_ms=0)
+
+
+class Booked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a booking has changed.
+
+    Attributes:
+        is_changed: the status is another one now.
+        rejections: of the key, in a row.
+    """
+
+    is_changed: bool
+    rejections: int
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """The pool as a whole, as it was last weighed."""
+
+    is_degraded: bool = False
+    usable: int = 0
+    total: int = 0
+
+
+class StatusBoard:
+    """Reads and writes statuses.
+
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
+
+    Attributes:
+        keys: what is known of each key that was ever checked.
+        pool: as it was last weighed.
+
+    Every method that asks Redis raises `StoreLostError` while it is away; what was read then stays.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        server_now_ms: Callable[[], int] = server_clock,
+    ) -> None:
+        self.keys: Mapping[str, KeyRecord] = {}
+        self.pool = Pool()
+        self._barred: frozenset[str] = frozenset()
+        self._client = client
+        self._judge, self._weigh = scripts["health/judge"], scripts["health/weigh"]
+        self._names = keys
+        self._server_now_ms = server_now_ms
+
+    def __bool__(self) -> bool:
+        return bool(self._barred)
+
+    @property
+    def barred_count(self) -> int:
+        """Keys that may not be used."""
+        return len(self._barred)
+
+    def name_key(self, provider: str, key: str) -> str:
+        """What a key is called here."""
+        return self._names.slot(provider, key).strip("{}")
+
+    def barring_key(self, provider: str, key: str) -> Refusal | None:
+        """Tell that a key may not be used; None when it may. Ask only if anybody is barred."""
+        return KEY_REFUSAL if self.name_key(provider, key) in self._barred else None
+
+    def is_routed(self, name: str) -> bool:
+        """Whether a key may be used, by its name here."""
+        return name not in self._barred
+
+    def record(self, provider: str, key: str) -> KeyRecord:
+        """What is known of a key."""
+        return self.keys.get(self.name_key(provider, key)) or KeyRecord()
+
+    async def refresh(self) -> None:
+        """Read everything."""
+        keys, pool = await asyncio.gather(
+            self._client.call("HGETALL", self._names.key_statuses()),
+            self._client.call("HGETALL", self._names.pool_status()),
+        )
+        self.keys, self.pool = read_keys(keys), read_pool(pool)
+        self._barred = frozenset(n for n, one in self.keys.items() if not one.status.is_routed)
+
+    async def book_check(
+        self, provider: str, key: str, said: str, reason: str, *, disable_after: int, took_ms: int
+    ) -> Booked | None:
+        """Book what a check said of a key; None when a later one has said something."""
+        reply = await self._client.run(
+            self._judge,
+            [self._names.key_statuses()],
+            [
+                self.name_key(provider, key),
+                *(said, reason, disable_after, took_ms, self._server_now_ms()),
+            ],
+        )
+        if not reply[0]:
+            return None
+        booked = Booked(is_changed=bool(reply[2]), rejections=int(reply[3]))
+        if booked.is_changed:
+            await self.refresh()  # whoever booked it must not be the last to know
+        return booked
+
+    async def forget_key(self, name: str) -> None:
+        """Forget a key that no configuration has any more."""
+        await self._client.run(
+            self._judge,
+            [self._names.key_statuses()],
+            [name, "forget", "-", 1, 0, self._server_now_ms()],
+        )
+
+    async def weigh(
+        self, fence: int, usable: int, total: int, policy: DegradedPolicy
+    ) -> tuple[bool, bool] | None:
+        """Weigh the pool.
+
+        Args:
+            fence: of the role's term.
+            usable: providers with a usable key.
+            total: providers with any key.
+            policy: of the operator.
+
+        Returns:
+            Whether it has changed, and whether it is degraded; None when another has the role.
+        """
+        reply = await self._client.run(
+            self._weigh,
+            [self._names.pool_status()],
+            [
+                *(fence, usable, total, round(policy.healthy_ratio * PER_MILLE)),
+                policy.min_providers,
+                round(policy.entry_s * MS_PER_S),
+                round(policy.exit_s * MS_PER_S),
+                self._server_now_ms(),
+            ],
+        )
+        return (bool(reply[2]), bool(reply[3])) if reply[0] else None
+
+
+def read_keys(flat: Reply) -> dict[str, KeyRecord]:
+    """Read the hash of keys; what cannot be read is left out, as a newer worker may write more."""
+    records = {}
+    for name, text in _pairs(flat):
+        words = text.split(" ")
+        try:
+            status, rejections, checked_ms, since_ms, said, reason = words[:KEY_WORDS]
+            records[name] = KeyRecord(
+                status=KeyStatus(status),
+                rejections=int(rejections),
+                checked_ms=int(checked_ms),
+                since_ms=int(since_ms),
+                said=said,
+                reason=reason,
+            )
+        except ValueError:
+            continue
+    return records
+
+
+def read_pool(flat: Reply) -> Pool:
+    """Read the hash of the pool."""
+    fields = dict(_pairs(flat))
+    return Pool(
+        is_degraded=fields.get("degraded") == "1",
+        usable=int(fields.get("usable", 0)),
+        total=int(fields.get("total", 0)),
+    )
+
+
+def _pairs(flat: Reply) -> list[tuple[str, str]]:
+    words = [word.decode() for word in flat]
+    return list(zip(words[::2], words[1::2], strict=True))
