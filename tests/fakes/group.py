@@ -39,7 +39,9 @@ def get_json(url: str, timeout_s: float = 2.0) -> Any:
 class Running:
     """A command of ours in its own process group; ended by SIGTERM, exit code kept."""
 
-    def __init__(self, *words: str, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *words: str, environ: Mapping[str, str] | None = None, checkout: Path | None = None
+    ) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="gwc")
         self.log_path = Path(self.folder.name) / "log"
         with self.log_path.open("wb") as log:
@@ -47,7 +49,8 @@ class Running:
                 [sys.executable, "-m", "cluster_gw", *words],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environ or {})},
+                env={**os.environ, **(environ or {}), **_path_of(checkout)},
+                cwd=checkout,
                 start_new_session=True,
             )
 
@@ -114,6 +117,7 @@ class GatewayGroup(Running):
         redis_url: their Redis.
         environ: beside this process's own.
         has_redis: whether that can be reached; else the group is never quite ready.
+        checkout: the folder of another version to run.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class GatewayGroup(Running):
         redis_url: str = "embedded:",
         environ: Mapping[str, str] | None = None,
         has_redis: bool = True,
+        checkout: Path | None = None,
     ) -> None:
         self._workers, self._has_redis = workers, has_redis
         self.port, self.admin_port = free_port(), free_port()
@@ -145,7 +150,8 @@ class GatewayGroup(Running):
             },
         }
         self.config_path.write_text(json.dumps(document))
-        super().__init__("serve", "--config", str(self.config_path), environ=environ)
+        words = ("serve", "--config", str(self.config_path))
+        super().__init__(*words, environ=environ, checkout=checkout)
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.admin_url = f"http://127.0.0.1:{self.admin_port}"
         within_s = READY_S + WORKER_READY_S * workers
@@ -190,6 +196,10 @@ class GatewayGroup(Running):
     def __exit__(self, *_exc: object) -> None:
         self.close()
         self._data.cleanup()
+
+
+def _path_of(checkout: Path | None) -> dict[str, str]:
+    return {} if checkout is None else {"PYTHONPATH": str(checkout)}
 
 
 def _read(pid: int, name: str) -> bytes:
