@@ -137,6 +137,7 @@ class Engine:
             worker_id=worker_id,
         )
         self._standby.report(log, registry)
+        self._sharing.when_read(self._standby.take_over)
         self._admissions.go_on_with(self._alone)
         self._upstream = UpstreamClient()
         self._current, self._registry = current, registry

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_gw.app.base import Base
@@ -82,8 +82,13 @@ class Sharing:
         self._hearing = Hearing()
         self._reading: tuple[Reading, float] | None = None
         self._fitted_to = current.serving
+        self._when_read: list[Callable[[Reading], None]] = []
         redis.on_change(lambda is_up: self._look_soon(is_up=is_up))
         base.registry.on_read(self._read)
+
+    def when_read(self, tell: Callable[[Reading], None]) -> None:
+        """Have `tell` called with each new snapshot."""
+        self._when_read.append(tell)
 
     def start(self) -> None:
         """Begin to listen."""
@@ -156,6 +161,8 @@ class Sharing:
         self._reading = (reading, now_s)
         self._bars.take_over(reading.snapshot, server_now_ms=reading.server_ms, now_s=now_s)
         self._fit(reading, now_s)
+        for tell in self._when_read:
+            tell(reading)
 
     def _fit(self, reading: Reading, read_at_s: float) -> None:
         self._fitted_to = self._current.serving

@@ -15,9 +15,11 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.looks import LOOK_S, Looks
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.snapshots import Reading
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
+from cluster_gw.units import MS_PER_S
 
 REMIND_S: Final = 60.0
 SOON_S: Final = 0.1
@@ -76,8 +78,13 @@ class Standby:
         runner.every(SOON_S, "window_look_soon", self._look_if_new)
         runner.every(REMIND_S, "alone_reminder", self._remind)
 
+    def take_over(self, reading: Reading) -> None:
+        """Keep what a new snapshot tells of windows."""
+        age_s = max(0, reading.server_ms - reading.snapshot.at_ms) / MS_PER_S
+        self._looks.take_over(reading.snapshot, self._alone.monotonic_s() - age_s)
+
     async def look(self) -> None:
-        """Read what is used of every limit, unless Redis is away."""
+        """Read what is used of every limit, unless Redis is away or a snapshot told of it."""
         self._seen_version = self._current.serving.runtime.catalog.version
         with contextlib.suppress(StoreLostError):
             await self._looks.look()
@@ -94,6 +101,7 @@ class Standby:
 
     def _look_soon(self) -> None:
         """What was known is void: Redis may go away again at once."""
+        self._looks.forget()
         self._looking = asyncio.get_running_loop().create_task(self.look())
 
     async def _remind(self) -> None:

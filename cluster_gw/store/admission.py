@@ -122,15 +122,15 @@ class Admissions:
             ScriptContractError: a bug.
         """
         plan = self._plans.of(target)
-        if self.refusals or self.bars:
-            barred = self._barring(plan, demand.total_tokens)
-            if barred is not None:
-                return barred
         if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(plan):
             ask = partial(self._ask, plan, target.day_reset, lease_id, demand)
             return self._stand_in.reserve(
                 plan, target, lease_id, demand, ttl_ms=ttl_ms, register=ask
             )
+        if self.refusals or self.bars:
+            barred = self._barring(plan, demand.total_tokens)
+            if barred is not None:
+                return barred
         try:
             reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms)
         except NotSentError as fault:

@@ -39,10 +39,12 @@ class LostPolicy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         mode: what is let in.
         spare_workers: how many workers there are, for mode `open` while that was never heard.
+        hand_over_s: how long Redis is not trusted yet when it is back: others hand over, too.
     """
 
     mode: Mode = Mode.SHARE
     spare_workers: int = 1
+    hand_over_s: float = HAND_OVER_S
 
 
 SHARED: Final = LostPolicy()
@@ -95,7 +97,7 @@ class Alone:
             monotonic_s=monotonic_s,
             listener=self,
             # Where nobody spends by himself, nobody has anything to hand over.
-            hand_over_s=0.0 if mode is Mode.CLOSED else HAND_OVER_S,
+            hand_over_s=0.0 if mode is Mode.CLOSED else policy.hand_over_s,
         )
         self.doubts: dict[str, Doubt] = self.absence.doubts
         self._client = client

@@ -1,8 +1,9 @@
-"""Looks at the windows of this configuration every few seconds, for the time Redis may go away.
+"""Keeps what is used of every limit in mind, for the time Redis may go away.
 
-What is read is only kept: who needs it, needs it when it cannot be read any more. A look reads the
-field `now` of each hash; what has left a minute since the last admission there is in other fields,
-so use is told too high rather than too low.
+Most of it comes with each snapshot. What that does not tell is read here: what clients and caps
+used, windows nobody used lately, and everything after a return of Redis. A look reads the field
+`now` of each hash; what has left a minute since the last admission there is in other fields, so use
+is told too high rather than too low.
 """
 
 import asyncio
@@ -10,13 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from cluster_gw.core.limits.allowance import ClientGate
-from cluster_gw.core.limits.usage import UNUSED, use_at
+from cluster_gw.core.limits.usage import UNUSED, WindowUse, use_at
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate
+from cluster_gw.core.routing.snapshot import Snapshot
 from cluster_gw.store.alone import Alone
 from cluster_gw.store.client import RedisClient
 from cluster_gw.units import MS_PER_S
 
 LOOK_S: Final = 5.0
+TOLD_S: Final = 8.0  # the next snapshot should have told of it by then
+IDLE_S: Final = 30.0  # what is used meanwhile is in a snapshot
 BATCH: Final = 50
 
 
@@ -48,18 +52,43 @@ class Looks:
         self._caps = caps
         self._clients = clients
         self._server_ms = server_ms
+        self._due_at_s: dict[str, float] = {}
+
+    def take_over(self, snapshot: Snapshot, at_s: float) -> None:
+        """Keep what a snapshot tells of windows.
+
+        Args:
+            snapshot: a new one.
+            at_s: when its building began, by the worker's monotonic clock.
+        """
+        if self._alone.doubts:
+            return
+        due_at_s = self._alone.monotonic_s() + TOLD_S
+        for window, use in snapshot.windows.items():
+            self._alone.ledger.learn(window, gates_of(use), at_s)
+            self._due_at_s[window] = due_at_s
+
+    def forget(self) -> None:
+        """Nothing that was read counts any more."""
+        self._due_at_s.clear()
 
     async def look(self) -> None:
-        """Read everything once, unless something of Redis is in doubt.
+        """Read what nobody told of, unless something of Redis is in doubt.
 
         Raises:
             StoreLostError: it went away.
         """
         if self._alone.doubts:
             return
-        await self._read(self._windows(), used_of_window)
+        await self._read(self._due(), used_of_window)
         await self._read(self._caps(), used_of_caps)
         await self._read(self._clients(), used_of_client)
+
+    def _due(self) -> list[str]:
+        """The windows to look at now; those of an older configuration are forgotten."""
+        now_s, known = self._alone.monotonic_s(), self._due_at_s
+        self._due_at_s = {window: known.get(window, now_s) for window in self._windows()}
+        return [window for window, at_s in self._due_at_s.items() if at_s <= now_s]
 
     async def _read(
         self, keys: Iterable[str], used_of: Callable[[tuple[int, ...], int], dict[str, int]]
@@ -72,6 +101,8 @@ class Looks:
             for key, reply in zip(some, replies, strict=True):
                 numbers = tuple(int(word) for word in (reply or b"").split())
                 self._alone.ledger.learn(key, used_of(numbers, now_ms), at_s)
+                if key in self._due_at_s:
+                    self._due_at_s[key] = at_s + (LOOK_S if numbers else IDLE_S)
 
 
 def used_of_window(numbers: tuple[int, ...], now_ms: int) -> dict[str, int]:
@@ -81,7 +112,11 @@ def used_of_window(numbers: tuple[int, ...], now_ms: int) -> dict[str, int]:
         numbers: of its field `now`, see lua/lib/window.lua; none where it was never used.
         now_ms: the server's clock.
     """
-    use = use_at(numbers, now_ms) if numbers else UNUSED
+    return gates_of(use_at(numbers, now_ms) if numbers else UNUSED)
+
+
+def gates_of(use: WindowUse) -> dict[str, int]:
+    """How much of each bound of a window is used."""
     return {
         Gate.RPM.value: use.requests_minute,
         Gate.PROVIDER_MINUTE_CAP.value: use.requests_minute,

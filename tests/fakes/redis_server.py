@@ -83,6 +83,11 @@ class RedisServer:
             self._process.wait()
             self._process = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there, frozen or not."""
+        return self._process is not None
+
     def freeze(self) -> None:
         """Stop the process without closing its sockets, as a swapped-out host does."""
         self._signal(signal.SIGSTOP)
