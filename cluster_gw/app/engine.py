@@ -34,6 +34,7 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
+from cluster_gw.store.tallies import FLUSH_S
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -190,6 +191,7 @@ class Engine:
         self._standby.start_jobs(runner)
         self._sharing.start_jobs(runner)
         runner.every(LEARN_S, "learn", self.learner.look)
+        runner.every(FLUSH_S, "statistics", self._admissions.tallies.flush)
 
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.

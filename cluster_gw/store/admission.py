@@ -26,6 +26,7 @@ from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.stand_in import StandIn
+from cluster_gw.store.tallies import Tallies
 from cluster_gw.units import MS_PER_S, LeaseId
 
 __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLimits"]
@@ -88,7 +89,8 @@ class Admissions:
         # Both are touched by every request: in good times nothing is in the first.
         self._doubts: dict[str, Doubt] = {}
         self._heard: dict[TargetLimits, Lease] = {}
-        client.know(scripts["admission/reserve"], scripts["admission/settle"])
+        self.tallies = Tallies(client, scripts, server_now_ms=server_now_ms)
+        client.know(*(scripts[f"admission/{name}"] for name in ("reserve", "settle", "tally")))
 
     @property
     def pending(self) -> int:
@@ -181,11 +183,10 @@ class Admissions:
                 a row.
         """
         plan = self._plans.of(lease.target)
-        if self.refusals:
-            for subject in plan.windows:
-                self.refusals.forget_slot(subject)
-        if self.bars:
-            self.bars.forget_trial(plan.health)
+        if self.refusals or self.bars:
+            self._note_freed(plan)
+        if settlement.sample is not None:
+            self.tallies.add(plan.statistics, settlement.sample)
         if self._stand_in is not None:
             if lease.is_local:
                 self._stand_in.settle(plan, lease, settlement)
@@ -202,12 +203,18 @@ class Admissions:
         zone = lease.target.day_reset
         self.settlements.add(plan, zone, lease.id, settlement, lease=lease, heard=heard)
 
+    def _note_freed(self, plan: Plan) -> None:
+        for subject in plan.windows:
+            self.refusals.forget_slot(subject)
+        self.bars.forget_trial(plan.health)
+
     def is_refused(self, target: TargetLimits, demand_tokens: int) -> bool:
         """Whether a refusal of this target is remembered; Redis is not asked."""
         return self._barring(self._plans.of(target), demand_tokens) is not None
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
+        await self.tallies.flush()
         return await self.settlements.drain(deadline_s)
 
     async def close(self) -> None:

@@ -12,13 +12,7 @@ from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.caps import PLAIN_WEIGHT, Caps
 from cluster_gw.core.limits.cooldown import Cooldown
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
-from cluster_gw.core.routing.statistics import (
-    LATENCY_MAX_MS,
-    Result,
-    Sample,
-    of_sample,
-    values_of,
-)
+from cluster_gw.core.routing.statistics import Sample
 from cluster_gw.units import KeyId, LeaseId
 
 
@@ -156,17 +150,3 @@ def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) ->
         *(rest.climb, rest.step_cap_ms, *limits),
     )
     return f"{text} {' '.join(map(str, words))}"
-
-
-def sample_text(sample: Sample | None) -> str:
-    """What `settle` is told for the statistics: the sums of one attempt, in whole numbers."""
-    if sample is None:
-        return ""
-    latency_ms, first_ms = sample.latency_ms, sample.first_byte_ms
-    if sample.result is Result.SUCCESS and 0 <= latency_ms <= LATENCY_MAX_MS:
-        # The frequent ones, spelled out: a tenth of the time. A test holds them against the rule.
-        if first_ms is None:
-            return f"1 0 0 {sample.output_tokens} {latency_ms} 0 0"
-        if 0 <= first_ms <= LATENCY_MAX_MS:
-            return f"1 0 0 {sample.output_tokens} {latency_ms} {first_ms} 1"
-    return " ".join([f"{value:.0f}" for value in values_of(of_sample(sample))])

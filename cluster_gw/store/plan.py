@@ -19,15 +19,14 @@ SCOPE_ACCOUNT: Final = "account"
 HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
-SETTLE_ARGS: Final = 9
+SETTLE_ARGS: Final = 8
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A target in the words of the scripts.
 
     Attributes:
-        keys: all keys of an admission, in the order of the script's header; a settlement takes
-            the statistics behind them.
+        keys: all keys, in the order of the scripts' headers.
         health: the records of the target and of its key.
         statistics: the record of the target.
         model: the record of the model over all its keys.
@@ -118,19 +117,18 @@ class Plans:
             record = self._keys.key_caps(slot, target.key)
             keys, subjects = (*keys, record), (*subjects, f"{record} {target.token_weight}")
             caps = caps_of(target.caps, target.token_weight)
-        statistics = self._keys.statistics(slot, target.key, target.model)
         return Plan(
             keys=keys,
             health=health,
-            statistics=statistics,
             model=self._keys.model(target.provider, target.model),
+            statistics=self._keys.statistics(slot, target.key, target.model),
             windows=windows,
             scopes=scopes,
             subjects=subjects,
             days=tuple(bound for _, _, one in held for bound in a_day(one)),
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
-            settle=template_of(self._settle, (*keys, statistics), SETTLE_ARGS, caps[-1:]),
+            settle=template_of(self._settle, keys, SETTLE_ARGS, caps[-1:]),
             minute_cap_at=scopes.index(SCOPE_KEY) + 1 if has_minute_cap else 0,
         )
 

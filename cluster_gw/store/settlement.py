@@ -12,14 +12,7 @@ from typing import Final
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import (
-    Lease,
-    Settlement,
-    age_name,
-    outcome_text,
-    sample_text,
-    slot_name,
-)
+from cluster_gw.store.lease import Lease, Settlement, age_name, outcome_text, slot_name
 from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.units import LeaseId
@@ -147,7 +140,6 @@ class SettlementQueue:
             int(settlement.counts_request),
             slot_name(lease.second if lease else 0),
             outcome_text(lease, settlement.health, plan.days),
-            sample_text(settlement.sample),
         )
         self.add_call(plan.settle, own, zone, lazy=True, heard=heard)
 
@@ -169,7 +161,6 @@ class SettlementQueue:
             int(settlement.counts_request),
             age_name(age_s),
             outcome_text(None, settlement.health, plan.days),
-            sample_text(settlement.sample),
         )
         self.add_call(plan.settle, own, zone, lazy=True)
 

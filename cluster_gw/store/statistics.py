@@ -1,4 +1,4 @@
-"""Reads the statistics of a target as the settlement writes them (`lua/lib/statistics.lua`)."""
+"""Reads the statistics of a target as `lua/admission/tally.lua` writes them."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -7,16 +7,14 @@
 -- @keys 3 health hash 54h rest of the key over all its models
 -- @keys 4 window hash 27h counters and leases of a window, that of the model
 -- @keys 5.. window hash as_4 further windows, those of the reservation; then the record of its caps
--- @keys last stats hash 8days statistics of the target
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
 -- @args 4 slot text m0 to m61, that of the second the reservation told, else it costs time; or a<age in s>
 -- @args 5 outcome text what it says of health: lib/health_outcome.lua
--- @args 6 sample text what it says of reliability and speed: seven numbers to add, lib/statistics.lua; or empty
--- @args 7 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
--- @args 8 day_end ms first instant after that day, 0 for a rolling one
--- @args 9.. weight thousandths of the model, only where there are caps
+-- @args 6 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
+-- @args 7 day_end ms first instant after that day, 0 for a rolling one
+-- @args 8.. weight thousandths of the model, only where there are caps
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- and {.., 1} when an end that might have been forgiven was the third in a row
@@ -31,21 +29,18 @@
 --@include lib/window.lua
 
 local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
-local SEVEN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 
 local last = #ARGV
-local has_caps = last == 10
-local windows = #KEYS - (has_caps and 5 or 4)
-if windows < 1 or (last ~= 9 and not has_caps) then
+local has_caps = last == 9
+local windows = #KEYS - (has_caps and 4 or 3)
+if windows < 1 or (last ~= 8 and not has_caps) then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
 local lease_id, actual, requests, slot = ARGV[1], ARGV[2] + 0, ARGV[3] - 1, ARGV[4]
-local day_id, day_end, now = ARGV[7] + 0, ARGV[8] + 0, ARGV[last] + 0
-local add_s, add_f, add_t, add_tok, add_lat, add_fb, add_fbs = match(ARGV[6], SEVEN)
+local day_id, day_end, now = ARGV[6] + 0, ARGV[7] + 0, ARGV[last] + 0
 if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and actual <= EXACT_MAX
-  and day_id >= 0 and day_end >= 0 and now >= 0) or (not add_s and ARGV[6] ~= '')
-  or actual % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
-  return { err = 'GW_BADARG lease id, counts_request, sample or a number' }
+  and day_id >= 0 and day_end >= 0 and now >= 0) or actual % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
+  return { err = 'GW_BADARG lease id, counts_request or a number' }
 end
 if now == 0 then
   local time = call('TIME')
@@ -126,9 +121,6 @@ if not lease then
 end
 if outcome then
 --@include lib/health_settle.lua
-end
-if add_s then
---@include lib/statistics.lua
 end
 for n = 1, windows do
   local key, now_text = KEYS[n + 3], writes[3 * n - 2]

@@ -1,6 +1,6 @@
 -- What a lease took of its key's caps, corrected to the fact; inside admission/settle.
 --@include lib/caps.lua
-local key = KEYS[#KEYS - 1]
+local key = KEYS[#KEYS]
 local values, weight = call('HMGET', key, 'now', field), ARGV[last - 1] + 0
 local day, day_ends, sent, weighted, month, month_ends, spent, quiet = match(values[1] or '', CAPS_READ)
 if day and values[2] then

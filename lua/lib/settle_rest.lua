@@ -1,10 +1,10 @@
 -- What some settlements write besides their windows: caps, an hour that is over, a lease that had
 -- expired; inside admission/settle.
 if caps_now then
-  call('HSET', KEYS[#KEYS - 1], 'now', caps_now)
-  call('HDEL', KEYS[#KEYS - 1], field)
+  call('HSET', KEYS[#KEYS], 'now', caps_now)
+  call('HDEL', KEYS[#KEYS], field)
   if caps_is_new then
-    call('PEXPIRE', KEYS[#KEYS - 1], CLIENT_KEEP_MS)
+    call('PEXPIRE', KEYS[#KEYS], CLIENT_KEEP_MS)
   end
 end
 for _, one in ipairs(hour_writes or {}) do

@@ -1,4 +1,4 @@
--- The newest bucket is over, or there is none yet; inside lib/statistics.lua. At most once in six hours.
+-- The newest bucket is over, or there is none yet; inside admission/tally. At most once in six hours.
 local BUCKETS, SLOTS, STATS_KEEP_MS = 28, 29, 691200000 -- 8 days
 
 local sums = { { 0, 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0, 0 } } -- of older and edge

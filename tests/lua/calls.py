@@ -27,7 +27,6 @@ NOW_MS: Final = 1_795_000_000_000
 
 HEALTH: Final = KEYS.health(SLOT, "k", "m")
 STATISTICS: Final = KEYS.statistics(SLOT, "k", "m")
-OTHER_STATISTICS: Final = KEYS.statistics(SLOT, "k", "other")
 OTHER_HEALTH: Final = KEYS.health(SLOT, "k", "other")
 BESIDE_HEALTH: Final = KEYS.health(SLOT, "k2", "m")
 OTHERS: Final = {OTHER: OTHER_HEALTH, BESIDE: BESIDE_HEALTH}
@@ -79,7 +78,6 @@ class Admission:
         second: int = 0,
         age_s: int | None = None,
         outcome: str = "success 0 0",
-        sample: str = "",
         weight: int | None = None,
     ) -> list[Any]:
         """Settle; `second` is what the reservation told, and may be wrong; or how old it is."""
@@ -89,10 +87,9 @@ class Admission:
             keys=[
                 *names(windows),
                 *([CAPPED] if weights else ()),
-                OTHER_STATISTICS if windows[0] == OTHER else STATISTICS,
             ],
             args=[
-                *(lease, actual, counts_request, slot, outcome, sample),
+                *(lease, actual, counts_request, slot, outcome),
                 *(*day, *weights, now_ms),
             ],
         )

@@ -69,9 +69,9 @@ def taught(requests: int, input_tokens: int = 60, output_tokens: int = 500) -> L
 
 
 def is_near(told: list[float], known: Learned) -> bool:
-    """Sums are kept to a thousandth, each time they are written."""
+    """Sums are kept to a thousandth each time they are written, and the requests scale the rest."""
     pairs = zip(told, numbers(known), strict=True)
-    return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=0.05) for a, b in pairs)
+    return all(math.isclose(a, b, rel_tol=1e-4, abs_tol=0.05) for a, b in pairs)
 
 
 @pytest.fixture

@@ -113,7 +113,9 @@ def test_a_look_gives_what_there_is_and_nothing_for_what_is_not(
     snapshot: SnapshotScripts, scripts: Scripts
 ) -> None:
     admission = Admission(snapshot.redis, scripts)
-    admission.settle("a", MODEL, outcome="failure 0 0 1 30000", sample="0 1 0 0 0 0 0")
+    admission.settle("a", MODEL, outcome="failure 0 0 1 30000")
+    tally = snapshot.redis.register_script(scripts["admission/tally"].text)
+    tally(keys=[STATISTICS], args=[0, 1, 0, 0, 0, 0, 0, NOW_MS])
 
     names = [MODEL, WHOLE, *HEALTH, STATISTICS]
     _, _, now_ms, window, whole, sick, key, statistics = snapshot.look(names, "wwhhb")

@@ -1,4 +1,4 @@
-"""The settlement's sums against the pure rule: random attempts at random times."""
+"""The script's sums against the pure rule: random attempts at random times."""
 
 from typing import Any, Final
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
+from redis.exceptions import ResponseError
 
-from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.routing.statistics import (
     BUCKET_MS,
     NO_STATISTICS,
@@ -22,11 +22,10 @@ from cluster_gw.core.routing.statistics import (
     values_of,
     weight,
 )
-from cluster_gw.store.lease import sample_text
 from cluster_gw.store.scripts import Scripts, load_scripts
 from cluster_gw.store.statistics import FIELDS, is_present, read_record, read_whole
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import MODEL, NOW_MS, STATISTICS, Admission
+from tests.lua.calls import NOW_MS, STATISTICS
 
 SAMPLES: Final = st.builds(
     Sample,
@@ -64,8 +63,21 @@ class Model:
         return statistics_at(roll(self.buckets, bucket_of(now_ms)), now_ms)
 
 
-def book(admission: Admission, name: str, sample: Sample | None, now_ms: int) -> list[Any]:
-    return admission.settle(name, MODEL, now_ms=now_ms, sample=sample_text(sample))
+class Tally:
+    """Adds to the statistics of one target on one server."""
+
+    def __init__(self, redis: Redis, scripts: Scripts) -> None:
+        self.redis = redis
+        self._tally = redis.register_script(scripts["admission/tally"].text)
+
+    def add(self, *samples: Sample, now_ms: int = NOW_MS) -> list[Any]:
+        """Add attempts at once, as a worker does that saw all of them since it last told."""
+        sums = map(sum, zip(*(values_of(of_sample(one)) for one in samples), strict=True))
+        return self.call(*map(round, sums), now_ms)
+
+    def call(self, *args: Any) -> list[Any]:
+        reply: list[Any] = self._tally(keys=[STATISTICS], args=list(args))
+        return reply
 
 
 def stored(redis: Redis) -> dict[str, str]:
@@ -83,23 +95,28 @@ def read(redis: Redis, now_ms: int) -> tuple[Statistics | None, Statistics]:
 
 
 @pytest.fixture
-def admission(each_server: Redis, scripts: Scripts) -> Admission:
-    return Admission(each_server, scripts)
+def tally(each_server: Redis, scripts: Scripts) -> Tally:
+    return Tally(each_server, scripts)
 
 
 def test_sums_follow_the_rule_whatever_happens_when(redis_7: RedisServer) -> None:
     redis = Redis.from_url(redis_7.url, protocol=2, decode_responses=True)
-    admission = Admission(redis, load_scripts())
+    tally = Tally(redis, load_scripts())
 
     @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(steps=st.lists(st.tuples(STEPS_MS, SAMPLES), min_size=1, max_size=30))
-    def run(steps: list[tuple[int, Sample]]) -> None:
+    @given(
+        steps=st.lists(
+            st.tuples(STEPS_MS, st.lists(SAMPLES, min_size=1, max_size=4)), min_size=1, max_size=30
+        )
+    )
+    def run(steps: list[tuple[int, list[Sample]]]) -> None:
         redis.flushall()
         model, now_ms = Model(), NOW_MS
-        for number, (step_ms, sample) in enumerate(steps):
+        for step_ms, samples in steps:
             now_ms += step_ms
-            book(admission, f"lease-{number}", sample, now_ms)
-            model.add(sample, now_ms)
+            tally.add(*samples, now_ms=now_ms)
+            for sample in samples:
+                model.add(sample, now_ms)
         now_ms = max(now_ms, model.newest * BUCKET_MS)
         by_three, whole = read(redis, now_ms)
         expected = pytest.approx(values_of(model.at(now_ms)), rel=1e-6, abs=1e-6)
@@ -111,52 +128,26 @@ def test_sums_follow_the_rule_whatever_happens_when(redis_7: RedisServer) -> Non
     run()
 
 
-def test_an_attempt_counts_once_however_often_it_is_settled(admission: Admission) -> None:
-    admission.reserve("a", (MODEL, Limits()))
-    for _ in range(3):
-        book(admission, "a", ANSWER, NOW_MS)
+def test_a_clock_that_was_far_ahead_does_not_stop_the_statistics(tally: Tally) -> None:
+    tally.add(ANSWER, now_ms=NOW_MS + 100 * BUCKET_MS)
 
-    _, told = read(admission.redis, NOW_MS)
+    tally.add(ANSWER)
 
-    assert (round(told.successes, 6), round(told.output_tokens, 3)) == (1.0, 700.0)
+    assert read(tally.redis, NOW_MS)[1].successes == pytest.approx(1.0)
 
 
-def test_a_settlement_that_says_nothing_of_its_target_writes_no_statistics(
-    admission: Admission,
-) -> None:
-    admission.reserve("a", (MODEL, Limits()))
-    book(admission, "a", None, NOW_MS)
-
-    assert stored(admission.redis) == {}
-
-
-def test_a_clock_that_was_far_ahead_does_not_stop_the_statistics(admission: Admission) -> None:
-    book(admission, "ahead", ANSWER, NOW_MS + 100 * BUCKET_MS)
-
-    book(admission, "now", ANSWER, NOW_MS)
-
-    assert read(admission.redis, NOW_MS)[1].successes == pytest.approx(1.0)
-
-
-def test_seven_days_of_attempts_take_bounded_room(admission: Admission) -> None:
+def test_seven_days_of_attempts_take_bounded_room(tally: Tally) -> None:
     for number in range(60):
-        book(admission, f"lease-{number}", ANSWER, NOW_MS + number * BUCKET_MS)
+        tally.add(ANSWER, now_ms=NOW_MS + number * BUCKET_MS)
 
-    assert len(stored(admission.redis)) <= 3 + 29
+    assert len(stored(tally.redis)) <= 3 + 29
 
 
-@pytest.mark.parametrize("sample", ["1", "1 0 0 5 5 5", "1 0 0 5 5 5 -1", "1 0 0 5 5 5 1 1", "x"])
-def test_a_sample_of_another_form_is_refused_before_anything_is_written(
-    admission: Admission, sample: str
+@pytest.mark.parametrize("sums", [(1,), (1, 0, 0, 5, 5, 5), (1, 0, 0, 5, 5, 5, -1), (1,) * 9])
+def test_sums_of_another_form_are_refused_before_anything_is_written(
+    tally: Tally, sums: tuple[int, ...]
 ) -> None:
-    admission.reserve("a", (MODEL, Limits()))
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        tally.call(*sums, NOW_MS)
 
-    with pytest.raises(Exception, match="GW_BADARG"):
-        admission.settle("a", MODEL, sample=sample)
-
-    assert admission.counters()["i"] == 1
-
-
-@given(sample=SAMPLES)
-def test_what_the_script_is_told_are_the_sums_of_one_attempt(sample: Sample) -> None:
-    assert tuple(map(float, sample_text(sample).split())) == values_of(of_sample(sample))
+    assert stored(tally.redis) == {}

@@ -68,10 +68,9 @@ def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scr
     plan = Plans(keys, scripts).of(target(Limits(rpm=7)))
     name, sha = "EVALSHA", scripts["admission/settle"].sha
 
-    args = ("a.1", 70, 1, "m5", "success 0 0", "", 0, 0, 0)
-    names = (*plan.keys, "gw1:b:{p.a}:k:m")
+    args = ("a.1", 70, 1, "m5", "success 0 0", 0, 0, 0)
 
-    assert plan.settle.head + bulk(*args) == pack((name, sha, len(names), *names, *args))
+    assert plan.settle.head + bulk(*args) == pack((name, sha, len(plan.keys), *plan.keys, *args))
     assert plan.settle.route[3] == plan.keys[0]
     assert plan.reserve.tail == bulk(*plan.limits)
     assert plan.settle.tail == b""

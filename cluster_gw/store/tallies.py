@@ -1,0 +1,61 @@
+"""What this worker has seen of each target since it last told Redis: summed, and told each second.
+
+Room 10, off the response path. Unlike counters of limits, statistics may miss an attempt: a batch
+whose outcome is unknown is dropped, not repeated, so that nothing is added twice.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from cluster_gw.core.routing.statistics import Sample, of_sample, values_of
+from cluster_gw.errors import StoreLostError
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.lane import NotSentError
+from cluster_gw.store.scripts import Scripts
+
+FLUSH_S: Final = 1.0
+
+
+class Tallies:
+    """Sums by target; one call of a script for each that was used.
+
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        server_now_ms: the time the script works with; 0 means the server's own.
+
+    Attributes:
+        dropped: batches whose outcome is unknown.
+    """
+
+    def __init__(
+        self, client: RedisClient, scripts: Scripts, *, server_now_ms: Callable[[], int]
+    ) -> None:
+        self.dropped = 0
+        self._client = client
+        self._script = scripts["admission/tally"]
+        self._server_now_ms = server_now_ms
+        self._sums: dict[str, list[float]] = {}
+
+    def add(self, record: str, sample: Sample) -> None:
+        """Note one attempt on the target whose statistics are at `record`."""
+        values, sums = values_of(of_sample(sample)), self._sums.get(record)
+        self._sums[record] = (
+            list(values) if sums is None else [a + b for a, b in zip(sums, values, strict=True)]
+        )
+
+    async def flush(self) -> None:
+        """Tell Redis; while it is away everything is kept."""
+        sums, self._sums = self._sums, {}
+        await asyncio.gather(*(self._tell(record, values) for record, values in sums.items()))
+
+    async def _tell(self, record: str, values: list[float]) -> None:
+        numbers = [round(value) for value in values]
+        try:
+            await self._client.run(self._script, [record], [*numbers, self._server_now_ms()])
+        except NotSentError:
+            later = self._sums.get(record, [0.0] * len(values))
+            self._sums[record] = [a + b for a, b in zip(values, later, strict=True)]
+        except StoreLostError:
+            self.dropped += 1
