@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.bundled import default_models
+from cluster_gw.settings.cap_variables import read_caps
 from cluster_gw.settings.checking import Checker
 from cluster_gw.settings.document import MAX_BYTES, read_document
 from cluster_gw.settings.environment import apply_environment, read_weights
@@ -123,8 +124,9 @@ def load_bytes(
     expander = Expander(environ, faults, files)
     settings = _check(document, expander, environ, faults, runnable)
     models = read_weights(environ, settings.models, faults)
+    providers = read_caps(environ, settings.providers, faults)
     return Loaded(
-        settings=msgspec.structs.replace(settings, models=models),
+        settings=msgspec.structs.replace(settings, models=models, providers=providers),
         warnings=tuple(faults.warnings),
         source=Source(text=data, files=expander.contents),
         files=tuple(Path(name) for name in expander.contents),

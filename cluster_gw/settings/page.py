@@ -36,6 +36,11 @@ A variable such as `GW_SERVER__PORT` or `GW_ROUTING__PEEK__IDLE_MS` beats the fi
 marked with (variable). One that is out of range is ignored with a warning; a wrong name, address or
 mode is a fault.
 
+Caps of a provider may also come from `PROVIDER_DAILY_REQUEST_CAP_<PLATFORM>`,
+`PROVIDER_DAILY_TOKEN_CAP_<PLATFORM>`, `PROVIDER_MINUTE_REQUEST_CAP_<PLATFORM>` and its keys'
+concurrency from `MAX_CONCURRENT_REQUESTS_PER_KEY[_<PLATFORM>]`: a whole number, 0 for none; the
+platform is the provider or its preset, in capitals. What a key says itself wins.
+
 A changed file is taken over while running if it is valid; else the one before stays in force, also
 for workers that start again. Changes of `server` and `redis` need a restart.
 """

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import msgspec
+import pytest
 from ruamel.yaml import YAML
 
 from cluster_gw.cli.demo import demo_document, greeting
@@ -11,7 +12,11 @@ from cluster_gw.cli.simulate_provider import read_simulator
 from cluster_gw.settings import load, secrets
 from tests.architecture.source_tree import ROOT
 
-ENVIRONMENT = {"GROQ_KEY_A": "a-secret", "GROQ_KEY_B": "b-secret", "APP_A_SHA256": "ab" * 32}
+ENVIRONMENT = {
+    **{f"{owner}_KEY_{name}": f"{owner}-{name}" for owner in ("GROQ", "TEAM") for name in "AB"},
+    "OPENROUTER_KEY": "or-secret",
+    "APP_A_SHA256": "ab" * 32,
+}
 
 
 def yaml_blocks(text: str) -> list[str]:
@@ -24,8 +29,10 @@ def compose_configs() -> dict[str, str]:
     return {name: config["content"] for name, config in compose["configs"].items()}
 
 
-def test_configuration_of_the_readme_is_valid(tmp_path: Path) -> None:
-    (block,) = yaml_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    "block", yaml_blocks((ROOT / "README.md").read_text(encoding="utf-8")), ids=["all", "pools"]
+)
+def test_configuration_of_the_readme_is_valid(tmp_path: Path, block: str) -> None:
     written = tmp_path / "cluster-gw.yaml"
     written.write_text(block, encoding="utf-8")
 
