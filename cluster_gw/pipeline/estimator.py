@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
-
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.estimate import (
     PLAIN,
@@ -22,31 +20,14 @@ from cluster_gw.core.limits.estimate import (
 )
 from cluster_gw.core.outcome.charge import Charge, TokenSource
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.store.lease import Lease
+from cluster_gw.pipeline.pair import Pair
 from cluster_gw.units import ClientId, RouteId
 
 MAX_PAIRS: Final = 10_000  # clients times routes; others are estimated by the heuristic
 IDLE_LOOKS: Final = 450  # a pair nobody used for a quarter of an hour is forgotten
+SWEEP_LOOKS: Final = 60  # how often that is looked after: it takes a look at all pairs
 NOBODY: Final[Mapping[RouteId, Any]] = MappingProxyType({})
 ASK_AGAIN_LOOKS: Final = 5  # how often what others learned is asked for while a pair is in use
-
-
-class Pair(msgspec.Struct, gc=False):
-    """One client on one route.
-
-    Attributes:
-        ratios: what its estimates are multiplied by.
-        lesson: what is still to be told.
-        is_used: since the last look.
-        looks: since it was last exchanged; counts up from a pair that nobody has asked about.
-        idle: looks since it was last used.
-    """
-
-    ratios: Ratios = PLAIN
-    lesson: Lesson = msgspec.field(default_factory=Lesson)
-    is_used: bool = True
-    looks: int = ASK_AGAIN_LOOKS
-    idle: int = 0
 
 
 class Estimator:
@@ -61,15 +42,18 @@ class Estimator:
         self.pairs = 0
         self.lost = 0
         self._pairs: dict[ClientId, dict[RouteId, Pair]] = {}
+        self._used: list[Pair] = []
+        self._look = 0
 
     def demand(self, exchange: Exchange, route: RouteId) -> Demand:
         """What a request that is to be admitted probably takes of a route."""
         if not exchange.runtime.policy.estimates.learn:
             return exchange.context.demand
-        pair = self._pair(exchange.client, route)
+        exchange.pair = pair = self._pair(exchange.client, route)
         if pair is None:
             return exchange.context.demand
-        pair.is_used = True
+        if not pair.is_used:
+            self._use(pair)
         return corrected(exchange, pair.ratios)
 
     def known(self, exchange: Exchange, route: RouteId) -> Demand:
@@ -89,30 +73,30 @@ class Estimator:
             output_tokens=max(demand.output_tokens for demand in demands),
         )
 
-    def teach(self, exchange: Exchange, lease: Lease, charge: Charge) -> None:
+    def teach(self, exchange: Exchange, charge: Charge) -> None:
         """Take the fact of a whole answer; what was only estimated teaches nothing."""
-        if charge.source is not TokenSource.REPORTED or not exchange.runtime.policy.estimates.learn:
+        pair = exchange.pair
+        if pair is None or charge.source is not TokenSource.REPORTED:
             return
-        pair = self._pair(exchange.client, RouteId(f"{lease.target.provider}/{lease.target.model}"))
-        if pair is not None:
-            output_tokens = charge.output_tokens
-            pair.lesson.note(exchange.context.demand, charge.tokens - output_tokens, output_tokens)
+        output_tokens = charge.output_tokens
+        pair.lesson.note(exchange.context.demand, charge.tokens - output_tokens, output_tokens)
+        if not pair.is_used:  # it was exchanged since the request was admitted
+            self._use(pair)
 
     def take_due(self) -> dict[ClientId, dict[RouteId, Learned]]:
-        """Give what is to be exchanged now, and forget who is idle; called once a look."""
+        """Give what is to be exchanged now; called once a look."""
+        self._look += 1
         due: dict[ClientId, dict[RouteId, Learned]] = {}
-        for client, by_route in list(self._pairs.items()):
-            for route, pair in list(by_route.items()):
-                pair.looks += 1
-                pair.idle = 0 if pair.is_used else pair.idle + 1
-                if pair.lesson.requests or (pair.is_used and pair.looks > ASK_AGAIN_LOOKS):
-                    due.setdefault(client, {})[route] = pair.lesson.sums()
-                    pair.lesson, pair.looks, pair.is_used = Lesson(), 0, False
-                elif pair.idle > IDLE_LOOKS:
-                    del by_route[route]
-                    self.pairs -= 1
-            if not by_route:
-                del self._pairs[client]
+        later: list[Pair] = []
+        for pair in self._used:
+            if pair.lesson.requests or self._look - pair.told_at > ASK_AGAIN_LOOKS:
+                due.setdefault(pair.client, {})[pair.route] = pair.lesson.sums()
+                pair.lesson, pair.told_at, pair.is_used = Lesson(), self._look, False
+            else:
+                later.append(pair)
+        self._used = later
+        if self._look % SWEEP_LOOKS == 0:
+            self._forget_idle()
         return due
 
     def take_over(
@@ -129,10 +113,23 @@ class Estimator:
         by_route = self._pairs.get(client)
         pair = None if by_route is None else by_route.get(route)
         if pair is None and self.pairs < MAX_PAIRS:
-            pair = Pair()
+            pair = Pair(client, route, self._look - ASK_AGAIN_LOOKS)
             self._pairs.setdefault(client, {})[route] = pair
             self.pairs += 1
         return pair
+
+    def _use(self, pair: Pair) -> None:
+        pair.is_used = True
+        self._used.append(pair)
+
+    def _forget_idle(self) -> None:
+        for client, by_route in list(self._pairs.items()):
+            for route, pair in list(by_route.items()):
+                if not pair.is_used and self._look - pair.told_at > IDLE_LOOKS:
+                    del by_route[route]
+                    self.pairs -= 1
+            if not by_route:
+                del self._pairs[client]
 
 
 def corrected(exchange: Exchange, ratios: Ratios) -> Demand:

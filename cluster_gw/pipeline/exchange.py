@@ -9,6 +9,7 @@ from cluster_gw.core.outcome.charge import TokenSource
 from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Ranking
+from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.clients import Claim, Standing, Used
@@ -66,6 +67,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         rotation: a number that grows by one with each request of this worker.
         asks: admissions asked for so far; each gets a lease id of its own.
         reserved: the estimate of the last of them.
+        pair: what is known of this client on the route of the last of them, if it is to be learned.
         records: failed attempts, and the successful one once it has ended.
         skipped: targets and routes that were not called, and why.
         allowance: bounds of the client, None when it has none.
@@ -93,6 +95,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     spent: Spent = msgspec.field(default_factory=Spent)
     asks: int = 0
     reserved: Demand | None = None
+    pair: Pair | None = None
     allowance: Allowance | None = None
     hold: Hold | None = None
     standing: Standing | None = None

@@ -136,7 +136,7 @@ class Accounts:
         )
         self._conditions.succeeded(lease, exchange.runtime.policy)
         self._settle(lease, charge, "success", ANSWERED, sample)
-        self._estimator.teach(exchange, lease, charge)
+        self._estimator.teach(exchange, charge)
 
     def _settle(
         self,

@@ -9,15 +9,13 @@ import pytest
 from cluster_gw.background.learner import Learner
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.estimate import EstimatePolicy
-from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.charge import Charge, TokenSource
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.estimates import ROUTES_AT_ONCE, Estimates
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.lease import Lease, TargetLimits
 from cluster_gw.store.scripts import load_scripts
-from cluster_gw.units import ClientId, KeyId, LeaseId, RouteId
+from cluster_gw.units import ClientId, RouteId
 from tests.fakes.redis_server import RedisServer, redis_binary
 
 GUESS = Demand(input_tokens=100, output_tokens=1000)
@@ -60,30 +58,18 @@ class Worker:
             output_tokens=output_tokens,
         )
         for _ in range(times):
-            self.estimator.teach(exchange(), lease(model), fact)
+            served = exchange()
+            self.estimator.demand(served, RouteId(f"p/{model}"))
+            self.estimator.teach(served, fact)
 
 
 def exchange() -> Any:
     return SimpleNamespace(
         client=ClientId("app"),
+        pair=None,
         context=SimpleNamespace(demand=GUESS),
         request=SimpleNamespace(max_tokens=None, choices=1),
         runtime=SimpleNamespace(policy=SimpleNamespace(estimates=EstimatePolicy())),
-    )
-
-
-def lease(model: str) -> Lease:
-    target = TargetLimits(
-        provider="p",
-        account="k",
-        key=KeyId("k"),
-        model=model,
-        day_reset="rolling",
-        model_limits=Limits(),
-        key_limits=Limits(),
-    )
-    return Lease(
-        id=LeaseId("a"), target=target, estimate_tokens=1100, prompt_tokens=100, admitted_at_s=0.0
     )
 
 

@@ -7,12 +7,10 @@ import pytest
 
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.estimate import NOTHING, EstimatePolicy, Learned, Lesson
-from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.charge import Charge, TokenSource
 from cluster_gw.pipeline import estimator as module
-from cluster_gw.pipeline.estimator import ASK_AGAIN_LOOKS, IDLE_LOOKS, Estimator
-from cluster_gw.store.lease import Lease, TargetLimits
-from cluster_gw.units import ClientId, KeyId, LeaseId, RouteId
+from cluster_gw.pipeline.estimator import ASK_AGAIN_LOOKS, IDLE_LOOKS, SWEEP_LOOKS, Estimator
+from cluster_gw.units import ClientId, RouteId
 
 APP, ROUTE, OTHER = ClientId("app"), RouteId("p/m"), RouteId("p/other")
 GUESS = Demand(input_tokens=100, output_tokens=1000)
@@ -28,6 +26,7 @@ def asking(
     ranked = [SimpleNamespace(route=SimpleNamespace(id=route)) for route in routes]
     return SimpleNamespace(
         client=APP,
+        pair=None,
         context=SimpleNamespace(demand=GUESS),
         request=SimpleNamespace(max_tokens=max_tokens, choices=1),
         ranking=SimpleNamespace(ranked=ranked),
@@ -35,19 +34,11 @@ def asking(
     )
 
 
-def lease() -> Lease:
-    target = TargetLimits(
-        provider="p",
-        account="k",
-        key=KeyId("k"),
-        model="m",
-        day_reset="rolling",
-        model_limits=Limits(),
-        key_limits=Limits(),
-    )
-    return Lease(
-        id=LeaseId("a"), target=target, estimate_tokens=1100, prompt_tokens=100, admitted_at_s=0.0
-    )
+def served(estimator: Estimator, charge: Charge = FACT, *, learn: bool = True) -> None:
+    """One request, from its admission to its settlement."""
+    exchange = asking(learn=learn)
+    estimator.demand(exchange, ROUTE)
+    estimator.teach(exchange, charge)
 
 
 def known(times: int, input_tokens: int, output_tokens: int) -> Learned:
@@ -83,7 +74,7 @@ def test_nothing_is_corrected_or_collected_where_learning_is_off() -> None:
     estimator.take_over(APP, {ROUTE: known(1000, 200, 500)}, POLICY)
     estimator.take_due()
 
-    estimator.teach(asking(learn=False), lease(), FACT)
+    served(estimator, learn=False)
 
     assert estimator.demand(asking(learn=False), ROUTE) is GUESS
     assert estimator.largest(asking(learn=False)) == GUESS
@@ -102,7 +93,7 @@ def test_answer_is_not_guessed_longer_than_the_client_allows() -> None:
 def test_reported_answers_are_lessons_until_they_are_told() -> None:
     estimator = Estimator()
     for _ in range(3):
-        estimator.teach(asking(), lease(), FACT)
+        served(estimator)
 
     assert estimator.take_due() == {APP: {ROUTE: known(3, 50, 300)}}
     assert estimator.take_due() == {}
@@ -112,9 +103,9 @@ def test_what_was_only_estimated_teaches_nothing() -> None:
     estimator = Estimator()
     guessed = Charge(counts_request=True, tokens=350, source=TokenSource.ESTIMATED)
 
-    estimator.teach(asking(), lease(), guessed)
+    served(estimator, guessed)
 
-    assert estimator.take_due() == {}
+    assert estimator.take_due() == {APP: {ROUTE: NOTHING}}
 
 
 def test_pair_in_use_is_asked_about_again_after_some_looks() -> None:
@@ -128,10 +119,20 @@ def test_pair_in_use_is_asked_about_again_after_some_looks() -> None:
     assert looks == [False] * ASK_AGAIN_LOOKS + [True]
 
 
+def test_lesson_of_an_answer_that_outlived_an_exchange_is_told_by_the_next() -> None:
+    estimator, exchange = Estimator(), asking()
+    estimator.demand(exchange, ROUTE)
+    estimator.take_due()
+
+    estimator.teach(exchange, FACT)
+
+    assert estimator.take_due() == {APP: {ROUTE: known(1, 50, 300)}}
+
+
 def test_idle_pair_is_forgotten() -> None:
     estimator = Estimator()
     estimator.demand(asking(), ROUTE)
-    for _ in range(IDLE_LOOKS + 2):
+    for _ in range(IDLE_LOOKS + SWEEP_LOOKS):
         estimator.take_due()
 
     assert estimator.pairs == 0
