@@ -6,6 +6,7 @@ The book counts what callers were told, so it is independent of anything in Redi
 import asyncio
 import random
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -29,6 +30,7 @@ RPM: Final = 40
 FREE: Final = "free"
 TIGHT: Final = "tight"
 LATE_LOOP_S: Final = 0.4
+MINUTE_S: Final = 60.0
 KEYS: Final = Keys("gw1")
 
 
@@ -115,6 +117,33 @@ class FailoverLoad:
         ]
         return max(gaps)
 
+    def most_in_a_minute(self, name: str) -> int:
+        """The most that a window granted in any 60 s."""
+        times = self._served_at_s[name]
+        return max(bisect_left(times, at_s + MINUTE_S) - n for n, at_s in enumerate(times))
+
+    async def served_often(self, count: int, within_s: float) -> None:
+        """Wait until every narrow window has granted so many."""
+        async with asyncio.timeout(within_s):
+            while min(self._tight().values(), default=0) < count:  # noqa: ASYNC110 - as below
+                await asyncio.sleep(0.005)
+
+    def _tight(self) -> dict[str, int]:
+        return {
+            window(account, TIGHT): self.granted[window(account, TIGHT)]
+            for account in range(ACCOUNTS)
+        }
+
+    async def silent(self, for_s: float, within_s: float) -> float:
+        """Wait until nothing was granted for so long; give the last time it was (monotonic)."""
+        async with asyncio.timeout(within_s):
+            while time.monotonic() - (last_s := self._last_s()) < for_s:  # noqa: ASYNC110 - too
+                await asyncio.sleep(0.01)
+        return last_s
+
+    def _last_s(self) -> float:
+        return max(times[-1] for times in self._served_at_s.values())
+
     async def served_anew(self, within_s: float) -> None:
         """Wait until every unlimited target has been served after now."""
         now_s = time.monotonic()
@@ -139,13 +168,21 @@ class FailoverLoad:
         assert self.unsettled == 0
         for name, told in self.granted.items():
             if name.endswith(TIGHT):
-                assert told <= RPM, f"{name}: {told}"
-            flat = self._master_of(name).call("HGETALL", name)
-            counted = numbers(dict(zip(flat[::2], flat[1::2], strict=True)))
+                most = self.most_in_a_minute(name)
+                assert most <= RPM, f"{name}: {most}"
             if forgets:
-                assert counted["hrs"] <= told, name
+                assert self.counted(name) <= told, name
             else:
-                assert (counted["hrs"], counted["hts"]) == (told, self.tokens[name]), name
+                counts = self._numbers(name)
+                assert (counts["hrs"], counts["hts"]) == (told, self.tokens[name]), name
+
+    def counted(self, name: str) -> int:
+        """Requests of the day, as the master of a window has them."""
+        return self._numbers(name)["hrs"]
+
+    def _numbers(self, name: str) -> dict[str, int]:
+        flat = self._master_of(name).call("HGETALL", name)
+        return numbers(dict(zip(flat[::2], flat[1::2], strict=True)))
 
     async def _call(self, wanted: TargetLimits, name: str) -> None:
         while not self._ending.is_set():

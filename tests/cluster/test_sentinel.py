@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from redis.exceptions import RedisError
 
-from tests.cluster.failover_load import FailoverLoad
+from cluster_gw.store.client import DEADLINE_S
+from tests.cluster.failover_load import LATE_LOOP_S, RPM, TIGHT, FailoverLoad
 from tests.fakes.listening import CHANNEL, Heard, listening
 from tests.fakes.redis_nodes import until
 from tests.fakes.redis_sentinel import SentinelService
@@ -17,6 +20,7 @@ from tests.fakes.waiting import until_soon
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 OUT_S = 6.0
+CUT_OFF_S = 3.0  # min-replicas-max-lag and the second in which it is looked at
 
 
 @pytest.fixture
@@ -92,3 +96,31 @@ async def test_handover_by_hand_is_followed_and_counts_nothing_twice(
         await asyncio.sleep(0.5)
     # Sentinel lets the old master take writes until it has learnt of the new one.
     load.check(forgets=True)
+
+
+async def test_master_without_replicas_stops_admitting_and_only_what_they_missed_is_admitted_twice(
+    service: SentinelService,
+) -> None:
+    first, replicas = service.master(), service.replicas()
+    async with FailoverLoad(service.url, lambda _: service.master()) as load:
+        await load.served_often(5, within_s=10.0)
+
+        for replica in replicas:
+            replica.freeze()
+        known, cut_s = Counter(load.granted), time.monotonic()
+        last_s = await load.silent(for_s=1.0, within_s=10.0)
+        missed = load.granted - known
+        first.kill()
+        for replica in replicas:
+            replica.thaw()
+
+        await load.served_anew(15.0)
+        await asyncio.sleep(1.5)
+    assert service.master() in replicas
+    assert last_s - cut_s <= CUT_OFF_S + 0.5
+    assert load.longest_call_s <= DEADLINE_S + LATE_LOOP_S
+    for name, told in load.granted.items():
+        counted = load.counted(name)
+        assert told - missed[name] <= counted <= told, name
+        if name.endswith(TIGHT):
+            assert load.most_in_a_minute(name) <= RPM + missed[name], name

@@ -64,6 +64,15 @@ class RedisCluster:
         """A master with a replica that has everything."""
         return next(master for master in self.masters() if _is_synced(master))
 
+    def revive(self, node: RedisNode) -> None:
+        """Start a killed server again; it becomes a replica of whoever took its place."""
+        node.start()
+        node.call(*user_rule(find_folder()), *(f"+{name}" for name in CLUSTER))
+
+    def wait_for_links(self) -> None:
+        """Wait until every master has a replica with everything."""
+        until(lambda: all(_is_synced(master) for master in self.masters()), "replicas in sync")
+
     def clear(self) -> None:
         """Forget all keys."""
         for master in self.masters():

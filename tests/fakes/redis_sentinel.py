@@ -61,6 +61,17 @@ class SentinelService:
         most = max(set(ports), key=ports.count)
         return next(node for node in self._data if node.port == most)
 
+    def replicas(self) -> list[RedisNode]:
+        """The servers that are not the master."""
+        master = self.master()
+        return [node for node in self._data if node is not master]
+
+    def revive(self, node: RedisNode) -> None:
+        """Start a killed server again, as a replica; Sentinel would make it one, 20 s later."""
+        node.start()
+        node.call("REPLICAOF", "127.0.0.1", str(self.master().port))
+        node.call(*user_rule(find_folder()))
+
     def hand_over(self) -> None:
         """Let a replica become master as an operator would; returns before it has."""
         self.sentinels[-1].call("SENTINEL", "FAILOVER", SERVICE)
@@ -69,6 +80,10 @@ class SentinelService:
         """Wait until that many replicas of the present master have everything."""
         master = self.master()
         until(lambda: _synced(master) >= count, "replicas in sync")
+
+    def wait_for_links(self) -> None:
+        """Wait until both replicas follow; their offsets are a second old, so not looked at."""
+        until(lambda: all(_follows(node) for node in self.replicas()), "replicas that follow")
 
     def _start(self) -> None:
         master, *replicas = self._data
@@ -104,6 +119,11 @@ def _synced(master: RedisNode) -> int:
     offset = replication["master_repl_offset"]
     replicas = [value for name, value in replication.items() if _is_replica(name)]
     return sum(one["state"] == "online" and one["offset"] >= offset - 2000 for one in replicas)
+
+
+def _follows(replica: RedisNode) -> bool:
+    state = replica.info("replication")
+    return (state["role"], state.get("master_link_status")) == ("slave", "up")
 
 
 def _is_replica(name: str) -> bool:
