@@ -1,5 +1,6 @@
 """A sweep frees what the dead hold in every window of the configuration, and nothing else."""
 
+import msgspec
 import pytest
 
 from cluster_gw.core.limits.demand import Demand
@@ -81,6 +82,20 @@ async def test_both_windows_of_each_lease_are_freed_and_it_is_counted_once(store
 
     assert sweep == Sweep(leases=1, is_whole=True)
     assert await store.flying(chosen, "model") == await store.flying(chosen, "key") == 1
+
+
+async def test_slot_in_the_window_of_an_account_is_freed_for_its_other_keys(store: Store) -> None:
+    one, other = (
+        msgspec.structs.replace(
+            target(), key=KeyId(key), account="team", account_limits=Limits(concurrency=1)
+        )
+        for key in ("one", "two")
+    )
+    await take(store.worker("dead 1"), "a", one)
+
+    await store.reaping.sweep(DEAD, [one, other], valid_until_ms=NOW_MS)
+
+    await take(store.worker("living"), "b", other)
 
 
 async def test_every_window_is_looked_at_also_when_there_are_many(store: Store) -> None:
