@@ -103,7 +103,7 @@ class Admitter:
 
     def could_serve(self, exchange: Exchange, target: Target) -> bool:
         """Whether nothing that is known here speaks against a target that was not tried yet."""
-        tokens = self._estimator.known(exchange, target.route.id).total_tokens
+        tokens = self._estimator.known(exchange, target).total_tokens
         return not self._admissions.is_refused(target.limits, tokens)
 
     async def _enter(
@@ -130,7 +130,7 @@ class Admitter:
     async def _ask(self, exchange: Exchange, target: Target, asked_at_s: float) -> Lease | Refusal:
         """Ask for client and target in one write: the hold is sent before the reservation is."""
         asked = self._holding.ask(exchange, asked_at_s)
-        demand = exchange.reserved = self._estimator.demand(exchange, target.route.id)
+        demand = exchange.reserved = self._estimator.demand(exchange, target)
         try:
             answer = await self._admissions.reserve(
                 target.limits,

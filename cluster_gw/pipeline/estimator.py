@@ -6,8 +6,9 @@ A request only looks up two ratios here (room 6) and leaves its lesson (room 10)
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.estimate import (
     PLAIN,
@@ -16,17 +17,19 @@ from cluster_gw.core.limits.estimate import (
     Lesson,
     Ratios,
     correct,
+    raised_at_most,
     ratios_of,
 )
 from cluster_gw.core.outcome.charge import Charge, TokenSource
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.pair import Pair
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.units import ClientId, RouteId
 
 MAX_PAIRS: Final = 10_000  # clients times routes; others are estimated by the heuristic
 IDLE_LOOKS: Final = 450  # a pair nobody used for a quarter of an hour is forgotten
 SWEEP_LOOKS: Final = 60  # how often that is looked after: it takes a look at all pairs
-NOBODY: Final[Mapping[RouteId, Any]] = MappingProxyType({})
+NOBODY: Final[Mapping[RouteId, Pair]] = MappingProxyType({})
 ASK_AGAIN_LOOKS: Final = 5  # how often what others learned is asked for while a pair is in use
 
 
@@ -45,33 +48,29 @@ class Estimator:
         self._used: list[Pair] = []
         self._look = 0
 
-    def demand(self, exchange: Exchange, route: RouteId) -> Demand:
-        """What a request that is to be admitted probably takes of a route."""
+    def demand(self, exchange: Exchange, target: Target) -> Demand:
+        """What a request that is to be admitted probably takes of a target."""
         if not exchange.runtime.policy.estimates.learn:
             return exchange.context.demand
-        exchange.pair = pair = self._pair(exchange.client, route)
+        exchange.pair = pair = self._pair(exchange.client, target.route.id)
         if pair is None:
             return exchange.context.demand
         if not pair.is_used:
             self._use(pair)
-        return corrected(exchange, pair.ratios)
+        return corrected(exchange, pair.ratios, target.most_tokens)
 
-    def known(self, exchange: Exchange, route: RouteId) -> Demand:
-        """The same of a route that it may not be sent to."""
-        pair = self._pairs.get(exchange.client, NOBODY).get(route)
-        if pair is None or not exchange.runtime.policy.estimates.learn:
-            return exchange.context.demand
-        return corrected(exchange, pair.ratios)
+    def known(self, exchange: Exchange, target: Target) -> Demand:
+        """The same of a target that it may not be sent to."""
+        return corrected(exchange, self._ratios(exchange, target.route.id), target.most_tokens)
 
-    def largest(self, exchange: Exchange) -> Demand:
+    def largest(self, exchange: Exchange, allowance: Allowance) -> Demand:
         """What a request takes at most on any route of its ranking, each side by itself."""
-        demands = [self.known(exchange, ranked.route.id) for ranked in exchange.ranking.ranked]
-        if not demands:
+        found = [self._ratios(exchange, ranked.route.id) for ranked in exchange.ranking.ranked]
+        if all(ratios is PLAIN for ratios in found):
             return exchange.context.demand
-        return Demand(
-            input_tokens=max(demand.input_tokens for demand in demands),
-            output_tokens=max(demand.output_tokens for demand in demands),
-        )
+        ratios = Ratios(max(one.input for one in found), max(one.output for one in found))
+        bounds = raised_at_most((allowance.tpm, allowance.monthly_tokens))
+        return corrected(exchange, ratios, bounds)
 
     def teach(self, exchange: Exchange, charge: Charge) -> None:
         """Take the fact of a whole answer; what was only estimated teaches nothing."""
@@ -118,6 +117,12 @@ class Estimator:
             self.pairs += 1
         return pair
 
+    def _ratios(self, exchange: Exchange, route: RouteId) -> Ratios:
+        pair = self._pairs.get(exchange.client, NOBODY).get(route)
+        if pair is None or not exchange.runtime.policy.estimates.learn:
+            return PLAIN
+        return pair.ratios
+
     def _use(self, pair: Pair) -> None:
         pair.is_used = True
         self._used.append(pair)
@@ -132,10 +137,15 @@ class Estimator:
                 del self._pairs[client]
 
 
-def corrected(exchange: Exchange, ratios: Ratios) -> Demand:
-    """The heuristic's estimate times what was learned, within what the request allows."""
+def corrected(exchange: Exchange, ratios: Ratios, most_tokens: int | None) -> Demand:
+    """The heuristic's estimate times what was learned, within what request and limits allow."""
     guess, request = exchange.context.demand, exchange.request
     if ratios is PLAIN:
         return guess
     asked = request.max_tokens
-    return correct(guess, ratios, None if asked is None else asked * request.choices)
+    return correct(
+        guess,
+        ratios,
+        most_output_tokens=None if asked is None else asked * request.choices,
+        most_tokens=most_tokens,
+    )

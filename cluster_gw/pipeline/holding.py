@@ -45,7 +45,8 @@ class Holding:
         if hold is None:
             if exchange.allowance is None:
                 return None
-            claim = claim_of(exchange, exchange.allowance, self._estimator.largest(exchange))
+            demand = self._estimator.largest(exchange, exchange.allowance)
+            claim = claim_of(exchange, exchange.allowance, demand)
             refusal = self._holds.barring(claim)
             if refusal is not None:
                 raise self._refused(exchange, refusal)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from cluster_gw.core.limits.caps import scale_weight
+from cluster_gw.core.limits.estimate import raised_at_most
 from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Catalog, Key, Route
 from cluster_gw.core.routing.key_choice import order_keys
@@ -22,6 +23,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         headers: request headers, with the credential.
         check_url: of a free call that tells whether the key is valid, None without one.
         via: the value of `X-Routed-Via`.
+        most_tokens: how far learning may raise an estimate.
     """
 
     route: Route
@@ -33,6 +35,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     secret: str | None
     check_url: str | None
     via: bytes
+    most_tokens: int | None = None
 
     def __repr__(self) -> str:
         """Name the target without its headers: a repr may reach a log."""
@@ -84,7 +87,17 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         secret=secret,
         check_url=codec.check_url(key.base_url or route.base_url) if secret else None,
         via=routed_via(route.provider, route.model).encode(),
+        most_tokens=raised_at_most(token_limits(route, key)),
     )
+
+
+def token_limits(route: Route, key: Key) -> list[int | None]:
+    """Every limit that a request's tokens must fit into, in tokens of this route."""
+    cap, weight = key.caps.tpd, route.token_weight
+    capped = None if cap is None or weight <= 0 else int(cap / weight)
+    bounds = (route.limits, key.limits, key.account_limits)
+    windows = [limit for one in bounds for limit in (one.tpm, one.tpd)]
+    return [*windows, capped, key.caps.monthly_tokens]
 
 
 def list_targets(ranking: Ranking, targets: Targets, rotation: int) -> list[Target]:

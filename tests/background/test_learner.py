@@ -47,7 +47,7 @@ class Worker:
         self.learner = Learner(self.estimator, estimates, EstimatePolicy)
 
     def asks(self, model: str = "m") -> Demand:
-        return self.estimator.demand(exchange(), RouteId(f"p/{model}"))
+        return self.estimator.demand(exchange(), to(model))
 
     def serves(self, times: int, tokens: int, output_tokens: int, model: str = "m") -> None:
         """Settle requests that were all as long as that."""
@@ -59,7 +59,7 @@ class Worker:
         )
         for _ in range(times):
             served = exchange()
-            self.estimator.demand(served, RouteId(f"p/{model}"))
+            self.estimator.demand(served, to(model))
             self.estimator.teach(served, fact)
 
 
@@ -71,6 +71,10 @@ def exchange() -> Any:
         request=SimpleNamespace(max_tokens=None, choices=1),
         runtime=SimpleNamespace(policy=SimpleNamespace(estimates=EstimatePolicy())),
     )
+
+
+def to(model: str) -> Any:
+    return SimpleNamespace(route=SimpleNamespace(id=RouteId(f"p/{model}")), most_tokens=None)
 
 
 async def test_two_workers_converge_on_what_both_have_seen(client: RedisClient) -> None:

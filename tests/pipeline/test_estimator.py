@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.demand import Demand
-from cluster_gw.core.limits.estimate import NOTHING, EstimatePolicy, Learned, Lesson
+from cluster_gw.core.limits.estimate import NOTHING, EstimatePolicy, Learned, Lesson, raised_at_most
 from cluster_gw.core.outcome.charge import Charge, TokenSource
 from cluster_gw.pipeline import estimator as module
 from cluster_gw.pipeline.estimator import ASK_AGAIN_LOOKS, IDLE_LOOKS, SWEEP_LOOKS, Estimator
@@ -34,10 +35,15 @@ def asking(
     )
 
 
+def to(route: RouteId, *limits: int) -> Any:
+    """As much of a target as estimating looks at."""
+    return SimpleNamespace(route=SimpleNamespace(id=route), most_tokens=raised_at_most(limits))
+
+
 def served(estimator: Estimator, charge: Charge = FACT, *, learn: bool = True) -> None:
     """One request, from its admission to its settlement."""
     exchange = asking(learn=learn)
-    estimator.demand(exchange, ROUTE)
+    estimator.demand(exchange, to(ROUTE))
     estimator.teach(exchange, charge)
 
 
@@ -51,43 +57,54 @@ def known(times: int, input_tokens: int, output_tokens: int) -> Learned:
 def test_unknown_pair_is_guessed_and_asked_about_at_the_next_look() -> None:
     estimator = Estimator()
 
-    assert estimator.demand(asking(), ROUTE) is GUESS
+    assert estimator.demand(asking(), to(ROUTE)) is GUESS
     assert estimator.take_due() == {APP: {ROUTE: NOTHING}}
     assert estimator.take_due() == {}
 
 
 def test_what_all_have_learned_corrects_the_next_request() -> None:
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
 
     estimator.take_over(APP, {ROUTE: known(1000, 200, 500)}, POLICY)
 
-    demand = estimator.demand(asking(), ROUTE)
+    demand = estimator.demand(asking(), to(ROUTE))
     assert 195 <= demand.input_tokens <= 201
     assert 500 <= demand.output_tokens <= 515
-    assert estimator.demand(asking(), OTHER) is GUESS
+    assert estimator.demand(asking(), to(OTHER)) is GUESS
 
 
 def test_nothing_is_corrected_or_collected_where_learning_is_off() -> None:
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
     estimator.take_over(APP, {ROUTE: known(1000, 200, 500)}, POLICY)
     estimator.take_due()
 
     served(estimator, learn=False)
 
-    assert estimator.demand(asking(learn=False), ROUTE) is GUESS
-    assert estimator.largest(asking(learn=False)) == GUESS
+    assert estimator.demand(asking(learn=False), to(ROUTE)) is GUESS
+    assert estimator.largest(asking(learn=False), Allowance()) == GUESS
     assert estimator.take_due() == {}
 
 
 def test_answer_is_not_guessed_longer_than_the_client_allows() -> None:
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
     estimator.take_over(APP, {ROUTE: known(1000, 100, 3000)}, POLICY)
 
-    assert estimator.demand(asking(), ROUTE).output_tokens > 2900
-    assert estimator.demand(asking(max_tokens=1500), ROUTE).output_tokens == 1500
+    assert estimator.demand(asking(), to(ROUTE)).output_tokens > 2900
+    assert estimator.demand(asking(max_tokens=1500), to(ROUTE)).output_tokens == 1500
+
+
+def test_what_was_learned_never_makes_a_request_too_large_for_a_limit() -> None:
+    estimator = Estimator()
+    estimator.demand(asking(), to(ROUTE))
+    estimator.take_over(APP, {ROUTE: known(1000, 300, 3000)}, POLICY)
+
+    assert estimator.demand(asking(), to(ROUTE, 5000)).total_tokens == 2500
+    assert estimator.known(asking(), to(ROUTE, 5000)).total_tokens == 2500
+    assert estimator.demand(asking(), to(ROUTE, 1500)).total_tokens == GUESS.total_tokens
+    assert estimator.largest(asking(), Allowance(tpm=3000)).total_tokens == 1500
 
 
 def test_reported_answers_are_lessons_until_they_are_told() -> None:
@@ -110,9 +127,9 @@ def test_what_was_only_estimated_teaches_nothing() -> None:
 
 def test_pair_in_use_is_asked_about_again_after_some_looks() -> None:
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
     estimator.take_due()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
 
     looks = [bool(estimator.take_due()) for _ in range(ASK_AGAIN_LOOKS + 1)]
 
@@ -121,7 +138,7 @@ def test_pair_in_use_is_asked_about_again_after_some_looks() -> None:
 
 def test_lesson_of_an_answer_that_outlived_an_exchange_is_told_by_the_next() -> None:
     estimator, exchange = Estimator(), asking()
-    estimator.demand(exchange, ROUTE)
+    estimator.demand(exchange, to(ROUTE))
     estimator.take_due()
 
     estimator.teach(exchange, FACT)
@@ -131,7 +148,7 @@ def test_lesson_of_an_answer_that_outlived_an_exchange_is_told_by_the_next() -> 
 
 def test_idle_pair_is_forgotten() -> None:
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
     for _ in range(IDLE_LOOKS + SWEEP_LOOKS):
         estimator.take_due()
 
@@ -141,20 +158,20 @@ def test_idle_pair_is_forgotten() -> None:
 def test_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PAIRS", 1)
     estimator = Estimator()
-    estimator.demand(asking(), ROUTE)
+    estimator.demand(asking(), to(ROUTE))
 
-    assert estimator.demand(asking(), OTHER) is GUESS
+    assert estimator.demand(asking(), to(OTHER)) is GUESS
     assert estimator.pairs == 1
 
 
 def test_client_is_held_to_the_largest_estimate_of_its_routes() -> None:
     estimator, both = Estimator(), asking(routes=(ROUTE, OTHER))
-    estimator.demand(asking(), ROUTE)
-    assert estimator.largest(both) == GUESS
+    estimator.demand(asking(), to(ROUTE))
+    assert estimator.largest(both, Allowance()) == GUESS
 
     estimator.take_over(APP, {ROUTE: known(1000, 300, 250)}, POLICY)
 
-    largest = estimator.largest(both)
+    largest = estimator.largest(both, Allowance())
     assert largest.input_tokens > 290
     assert largest.output_tokens == 1000
     assert OTHER not in estimator.take_due()[APP], "a look is not a use"

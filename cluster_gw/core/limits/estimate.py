@@ -10,6 +10,7 @@ The sums live in Redis (`lua/client/learn.lua`), so that all workers learn toget
 """
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -142,20 +143,40 @@ def ratios_of(known: Learned, policy: EstimatePolicy) -> Ratios:
     )
 
 
-def correct(guess: Demand, ratios: Ratios, most_output_tokens: int | None = None) -> Demand:
+def raised_at_most(limits: Iterable[int | None]) -> int | None:
+    """How far learning may raise the estimate where these token limits hold; None without one.
+
+    Half of the tightest: an estimate above a whole limit would be refused for ever, and nothing
+    could be learned from requests that are never made.
+    """
+    return min((limit // 2 for limit in limits if limit is not None), default=None)
+
+
+def correct(
+    guess: Demand,
+    ratios: Ratios,
+    *,
+    most_output_tokens: int | None = None,
+    most_tokens: int | None = None,
+) -> Demand:
     """The estimate to reserve: at least one token of what was guessed above 0.
 
     Args:
         guess: of the heuristic.
         ratios: of `ratios_of`.
         most_output_tokens: what the request allows; its answer cannot be longer.
+        most_tokens: of `raised_at_most`; what the heuristic says above that stays.
     """
+    input_tokens = math.ceil(guess.input_tokens * ratios.input)
     output_tokens = math.ceil(guess.output_tokens * ratios.output)
     if most_output_tokens is not None:
         output_tokens = min(output_tokens, max(most_output_tokens, guess.output_tokens))
-    return Demand(
-        input_tokens=math.ceil(guess.input_tokens * ratios.input), output_tokens=output_tokens
-    )
+    if most_tokens is not None:
+        most = max(most_tokens, guess.total_tokens)
+        if input_tokens + output_tokens > most:
+            input_tokens = min(input_tokens, max(guess.input_tokens, most - guess.output_tokens))
+            output_tokens = min(output_tokens, most - input_tokens)
+    return Demand(input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def _sum(one: Side, other: Side, scale: float) -> Side:

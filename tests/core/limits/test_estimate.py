@@ -16,6 +16,7 @@ from cluster_gw.core.limits.estimate import (
     add,
     correct,
     decay,
+    raised_at_most,
     ratios_of,
 )
 
@@ -160,6 +161,34 @@ def test_a_guess_of_something_never_becomes_nothing(guess: Demand, ratios: Ratio
 def test_an_answer_is_never_guessed_longer_than_the_request_allows(
     guess: Demand, ratios: Ratios, most: int
 ) -> None:
-    estimate = correct(guess, ratios, most)
+    estimate = correct(guess, ratios, most_output_tokens=most)
 
     assert estimate.output_tokens <= max(most, guess.output_tokens)
+
+
+LIMITS = st.lists(st.none() | st.integers(0, 10**7), max_size=5)
+
+
+@given(
+    guess=GUESSES,
+    ratios=st.builds(Ratios, st.floats(0.25, 4), st.floats(0.25, 4)),
+    limits=LIMITS,
+)
+def test_what_fits_by_the_heuristic_fits_by_what_was_learned(
+    guess: Demand, ratios: Ratios, limits: list[int | None]
+) -> None:
+    estimate = correct(guess, ratios, most_tokens=raised_at_most(limits))
+
+    for limit in limits:
+        if limit is not None and guess.total_tokens <= limit:
+            assert estimate.total_tokens <= limit
+    assert estimate.input_tokens >= min(guess.input_tokens, guess.input_tokens * ratios.input)
+    assert estimate.output_tokens >= min(guess.output_tokens, guess.output_tokens * ratios.output)
+
+
+def test_estimates_are_raised_to_half_of_the_tightest_limit() -> None:
+    assert raised_at_most([None, 9000, 601]) == 300
+    assert raised_at_most([None]) is None
+    assert correct(GUESS, Ratios(4.0, 4.0), most_tokens=1500) == Demand(
+        input_tokens=400, output_tokens=1100
+    )
