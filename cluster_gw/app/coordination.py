@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from cluster_gw.background.heartbeat import Heartbeat
 from cluster_gw.background.reaper import LOOK_S, ROLE, Reaper
@@ -67,6 +67,10 @@ class Coordination:
         # At once, before the first admission: the others judge a worker by its beats.
         redis.on_change(lambda is_up: self._heartbeat.beat_soon() if is_up else None)
         registry.on_read(lambda: registry.put(catalog.ALIVE_WORKERS, value=self.membership.alive))
+
+    def when_beat_is_lost(self, tell: Callable[[StoreLostError], None]) -> None:
+        """Have `tell` called with the fault of a beat that Redis did not answer."""
+        self._heartbeat.when_lost(tell)
 
     def most_workers(self) -> int:
         """How many workers were alive within the last minute, at most; 0 before the first beat."""

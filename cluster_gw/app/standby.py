@@ -64,6 +64,7 @@ class Standby:
         self._looking: asyncio.Task[None] | None = None
         self._before = (0, 0, 0)
         alone.when_trusted(self._look_soon)
+        coordination.when_beat_is_lost(lambda fault: alone.note(keys.workers(), fault))
 
     def report(self, log: Log, registry: Registry) -> None:
         """Tell log and metrics from now on."""
@@ -76,7 +77,7 @@ class Standby:
         """Begin what has to be done every few seconds."""
         runner.every(LOOK_S, "window_look", self.look)
         runner.every(SOON_S, "window_look_soon", self._look_if_new)
-        runner.every(REMIND_S, "alone_reminder", self._remind)
+        runner.every(REMIND_S, "alone_reminder", self.remind)
 
     def take_over(self, reading: Reading) -> None:
         """Keep what a new snapshot tells of windows."""
@@ -104,7 +105,8 @@ class Standby:
         self._looks.forget()
         self._looking = asyncio.get_running_loop().create_task(self.look())
 
-    async def _remind(self) -> None:
+    async def remind(self) -> None:
+        """Say that Redis still is away, if it is."""
         if self._alone.is_away:
             self._log.event(
                 events.ALONE_CONTINUED, **self._since(), journal=len(self._alone.journal)

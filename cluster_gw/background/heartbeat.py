@@ -1,7 +1,7 @@
 """Says every second that this worker lives."""
 
 import asyncio
-import contextlib
+from collections.abc import Callable
 
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.membership import Membership
@@ -12,12 +12,20 @@ class Heartbeat:
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
+        self._when_lost: list[Callable[[StoreLostError], None]] = []
         self._extra: asyncio.Task[None] | None = None
+
+    def when_lost(self, tell: Callable[[StoreLostError], None]) -> None:
+        """Have `tell` called with the fault of a missed beat: an idle worker learns by it."""
+        self._when_lost.append(tell)
 
     async def beat(self) -> None:
         """Beat once."""
-        with contextlib.suppress(StoreLostError):
+        try:
             await self._membership.beat()
+        except StoreLostError as fault:
+            for tell in self._when_lost:
+                tell(fault)
 
     def beat_soon(self) -> None:
         """Beat out of turn, in the background: Redis was away and is back."""

@@ -5,6 +5,7 @@ so repeating is safe within that time and stops a minute before its end.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -34,14 +35,14 @@ class Entry:
         template: the call, up to its arguments.
         own: its arguments, packed, but for the day and the time.
         zone: of the day that the script is told, None for a script that takes none.
-        tried_at_s: when it was first sent.
+        until_s: when it is given up.
         heard: told the reply by which it was applied, None when nobody wants it.
 
     Attributes:
         day_ms: the clock the server told when it found ours to be off.
     """
 
-    __slots__ = ("_is_done", "_queue", "day_ms", "heard", "own", "template", "tried_at_s", "zone")
+    __slots__ = ("_is_done", "_queue", "day_ms", "heard", "own", "template", "until_s", "zone")
 
     def __init__(
         self,
@@ -49,14 +50,14 @@ class Entry:
         template: Template,
         own: bytes,
         zone: str | None,
-        tried_at_s: float,
+        until_s: float,
         heard: Heard | None = None,
     ) -> None:
         self.heard = heard
         self.template = template
         self.own = own
         self.zone = zone
-        self.tried_at_s = tried_at_s
+        self.until_s = until_s
         self.day_ms: int | None = None
         self._queue = queue
         self._is_done = False
@@ -141,7 +142,8 @@ class SettlementQueue:
             slot_name(lease.second if lease else 0),
             outcome_text(lease, settlement.health, plan.days),
         )
-        self.add_call(plan.settle, own, zone, lazy=True, heard=heard)
+        charges = settlement.counts_request or settlement.tokens > 0
+        self.add_call(plan.settle, own, zone, lazy=True, heard=heard, charges=charges)
 
     def add_late(
         self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, *, age_s: float
@@ -172,6 +174,7 @@ class SettlementQueue:
         *,
         lazy: bool,
         heard: Heard | None = None,
+        charges: bool = True,
     ) -> None:
         """Queue any script call that is idempotent for ten minutes and replies as `settle` does.
 
@@ -181,13 +184,16 @@ class SettlementQueue:
             zone: of the day.
             lazy: whether it may wait up to 2 ms for company.
             heard: see `Entry`.
+            charges: whether applying it twice would do harm. What charges nothing is never given
+                up, though its id is forgotten after a while.
         """
         if self.pending >= self._max_pending:
             self.abandoned += 1
             return
         self.pending += 1
         self._idle.clear()
-        entry = Entry(self, template, own, zone, self._monotonic_s(), heard)
+        until_s = self._monotonic_s() + RETRY_FOR_S if charges else math.inf
+        entry = Entry(self, template, own, zone, until_s, heard)
         self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
     async def drain(self, deadline_s: float) -> int:
@@ -241,7 +247,7 @@ class SettlementQueue:
             self._idle.set()
 
     def _repeat(self, entry: Entry) -> None:
-        if self._monotonic_s() - entry.tried_at_s > RETRY_FOR_S:
+        if self._monotonic_s() > entry.until_s:
             self.abandoned += 1
             self._finish()
             return

@@ -25,7 +25,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 PER_S: Final = 100
 WORKERS: Final = 3
-RPM: Final = 6000  # half of what is left, by three: more for each than the load of all
+RPM: Final = (
+    24_000  # half of what is left, by three: more for each than the load of all in a minute
+)
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
 SHORT_S: Final = 5.0
 LONG_S: Final = 60.0

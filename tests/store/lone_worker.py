@@ -26,10 +26,10 @@ KEYS = Keys("gw1")
 WINDOW = KEYS.model_window(KEYS.slot("p", "acc"), "k", "m")
 
 
-def target(limits: Limits = FREE, **more: Limits) -> TargetLimits:
+def target(limits: Limits = FREE, account: str = "acc", **more: Limits) -> TargetLimits:
     return TargetLimits(
         provider="p",
-        account="acc",
+        account=account,
         key=KeyId("k"),
         model="m",
         day_reset="rolling",
@@ -42,17 +42,24 @@ class LoneWorker:
     """One worker; `async with` connects it.
 
     Args:
-        server: its Redis.
+        server: its Redis; None when it is at `url`, where tests break it themselves.
         mode: without it.
         workers: how many it was told of.
+        spare: how many there are, in mode `open`.
     """
 
     def __init__(
-        self, server: RedisServer, mode: Mode = Mode.SHARE, workers: int = 1, spare: int = 1
+        self,
+        server: RedisServer | None,
+        mode: Mode = Mode.SHARE,
+        workers: int = 1,
+        *,
+        spare: int = 1,
+        url: str = "",
     ) -> None:
         scripts = load_scripts()
-        self.server, self.clock, self.workers = server, SharedClock(), workers
-        self.client = RedisClient(server.url, prefix="gw1", deadline_s=0.2)
+        self._server, self.clock, self.workers = server, SharedClock(), workers
+        self.client = RedisClient(server.url if server else url, prefix="gw1", deadline_s=0.2)
         self.alone = Alone(
             self.client,
             scripts,
@@ -99,6 +106,12 @@ class LoneWorker:
         await self.alone.close()
         await self.admissions.close()
         await self.client.close()
+
+    @property
+    def server(self) -> RedisServer:
+        """The one server."""
+        assert self._server is not None
+        return self._server
 
     async def lose(self) -> None:
         """Kill the server and let the grace pass."""

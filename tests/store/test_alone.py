@@ -340,3 +340,18 @@ async def test_round_robin_goes_on_at_a_place_of_its_own(worker: LoneWorker) -> 
     places = [await worker.cursors.next(ComboId("auto")) for _ in range(3)]
 
     assert places == [1, 2, 3]
+
+
+async def test_release_of_an_unknown_admission_is_never_given_up(worker: LoneWorker) -> None:
+    await worker.use("before", target())
+    assert await worker.admissions.drain(5.0) == 0
+    worker.server.freeze()
+    with pytest.raises(StoreLostError):
+        await worker.reserve("unknown", target())
+    worker.clock.pass_s(2 * 3600)  # far longer than an id is remembered
+
+    await worker.regain()
+
+    counters = await worker.counters()
+    assert (counters["hrs"], counters["i"]) == (1, 0)
+    assert worker.admissions.settlements.abandoned == 0
