@@ -12,6 +12,7 @@ from cluster_gw.background.prober import ROLE, KeysToProbe, Prober
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.status_watch import LOOK_S as LOOK_AT_BOARD_S
 from cluster_gw.background.status_watch import StatusWatch
+from cluster_gw.core.limits.model_status import ModelStatus
 from cluster_gw.core.limits.probe import SCAN_S
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
 from cluster_gw.errors import StoreLostError
@@ -91,13 +92,15 @@ class Health:
             monotonic_s=time.monotonic,
         )
         self.providers.on_opened = self._note_opened
-        self.board = StatusBoard(redis, scripts, keys)
+        self.board = StatusBoard(
+            redis, scripts, keys, settlements, wall_ms=wall_ms, on_proven=self._note_proven
+        )
         self.status_watch = StatusWatch(self.board)
         self.checks = KeyChecks(
             self._rests,
             self._records_of,
             on_checked=self._note_checked,
-            clock_ms=lambda: round(time.time() * MS_PER_S),
+            clock_ms=wall_ms,
             book=self._book_check,
         )
         self.prober = Prober(
@@ -160,7 +163,7 @@ class Health:
         providers: dict[str, set[str]] = {}
         for by_key in runtime.targets.values():
             for target in by_key.values():
-                name = board.name_key(target.route.provider, target.key.id)
+                name = board.name_of(target.route.provider, target.key.id)
                 providers.setdefault(target.route.provider, set()).add(name)
                 if target.check_url is not None:
                     keys.setdefault(name, target)
@@ -197,6 +200,15 @@ class Health:
         elif finding.verdict is KeyVerdict.VALID:
             self._log.event(events.KEY_HEALTHY, provider=provider, key=key)
 
+    def _note_proven(
+        self, provider: str, model: str, reason: str, status: ModelStatus | None
+    ) -> None:
+        self.status_watch.look_soon()
+        if status is ModelStatus.RETIRED:
+            self._log.event(events.MODEL_RETIRED, provider=provider, model=model, reason=reason)
+        elif status is None:
+            self._log.event(events.MODEL_RESTORED, provider=provider, model=model)
+
     def _note_weighed(self, is_degraded: bool, usable: int, total: int) -> None:  # noqa: FBT001
         event = events.POOL_DEGRADED if is_degraded else events.POOL_RECOVERED
         self._log.event(event, usable=usable, providers=total)
@@ -204,6 +216,7 @@ class Health:
     def _read(self) -> None:
         board, put = self.board, self._registry.put
         put(catalog.KEYS_BARRED, value=board.barred_count)
+        put(catalog.MODELS_RETIRED, value=board.retired_count)
         put(catalog.POOL_DEGRADED, value=int(board.pool.is_degraded))
 
     def _records_of(self, target: Target) -> KeyRecords:
@@ -230,3 +243,8 @@ class Health:
         provider = target.route.provider
         self._registry.add(catalog.RESTS_LIFTED, provider, value=count)
         self._log.event(events.RESTS_LIFTED, provider=provider, key=target.key.id, count=count)
+
+
+def wall_ms() -> int:
+    """Milliseconds since the epoch."""
+    return round(time.time() * MS_PER_S)

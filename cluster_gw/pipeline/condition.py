@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
 from cluster_gw.core.outcome.consequence import Consequence
+from cluster_gw.core.outcome.retirement import Finding
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Refusal
@@ -20,7 +21,7 @@ class Conditions:
     Args:
         models: where what holds for a model is booked, and what this worker knows of it.
         providers: the same for whole providers.
-        board: what is known of keys.
+        board: who may not be used at all: keys, and models that were retired.
         check_key: has a key checked soon whose provider has just refused it.
     """
 
@@ -44,9 +45,10 @@ class Conditions:
     def barring(self, target: Target) -> Refusal | None:
         """Tell why the target's key or its model may not be used now: what lasts longest."""
         provider = target.route.provider
-        of_key = self._board.barring_key(provider, target.key.id) if self._board else None
-        if of_key is not None:
-            return of_key
+        if self._board:
+            barred = self._board.barring(provider, target.key.id, target.route.model)
+            if barred is not None:
+                return barred
         of_provider = self._providers.barring(provider)
         of_model = self._models.barring((provider, target.route.model))
         if of_provider is None or of_model is None:
@@ -95,9 +97,22 @@ class Conditions:
             )
             self._models.book(lease, end, policy.penalty, policy.bench)
 
+    def proven(self, target: Target, finding: Finding, request_id: str) -> None:
+        """Book what a failure proves of its model."""
+        route = target.route
+        self._board.prove(
+            route.provider,
+            route.model,
+            proof=finding.proof.value,
+            request=request_id,
+            reason=finding.reason,
+        )
+
     def succeeded(self, lease: Lease, policy: RoutingPolicy) -> None:
         """Book an answer, where the model or its provider is known not to be well."""
         self._providers.succeeded(lease, policy.breaker.cooldown_ms)
+        if self._board.models:
+            self._board.answered(lease.target.provider, lease.target.model, lease.reserved_at_ms)
         if self._models.is_marked((lease.target.provider, lease.target.model)):
             points = points_for(None, policy.penalty, sibling_could_serve=True)
             self._models.book(lease, ModelEnd(points=points), policy.penalty, policy.bench)

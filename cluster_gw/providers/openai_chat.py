@@ -71,10 +71,11 @@ class OpenAIChatProvider:
         return base if base.endswith(PATH) else base + PATH
 
     def check_url(self, base_url: str) -> str | None:
-        """The list of models; None where that is metered."""
+        """The list of models, or what the platform has in its place; None where that is metered."""
         if self._quirk.metered_checks:
             return None
-        return base_url.rstrip("/").removesuffix(PATH) + MODELS_PATH
+        path = self._quirk.check_path or MODELS_PATH
+        return base_url.rstrip("/").removesuffix(PATH) + path
 
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
         """Headers of a call."""

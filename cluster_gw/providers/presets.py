@@ -176,7 +176,7 @@ LIST: Final = (
         name="openrouter",
         base_url="https://openrouter.ai/api/v1",
         env="OPENROUTER_API_KEY",
-        quirks=quirks("attribution"),
+        quirks=quirks("attribution", "key_info"),
         caps=PresetCaps(rpd=1000),
         default_models=(
             PresetModel(

@@ -24,6 +24,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         serial_tools: it cannot call tools in parallel and must be told so.
         max_output_tokens: it refuses a larger `max_tokens`.
         headers: request headers it wants, lower case.
+        check_path: below its base, what tells for free whether a key is valid; empty for `/models`.
         metered_checks: it has no call that tells for free whether a key is valid.
     """
 
@@ -32,6 +33,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     serial_tools: bool = False
     max_output_tokens: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    check_path: str = ""
     metered_checks: bool = False
 
 
@@ -46,6 +48,8 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "random_seed": Quirk(rename=(("seed", "random_seed"),)),
         "serial_tools": Quirk(serial_tools=True),
         "max_output_400": Quirk(max_output_tokens=400),
+        # Its list of models is public, so it says nothing of a key.
+        "key_info": Quirk(check_path="/key"),
         "metered_checks": Quirk(metered_checks=True),
         "attribution": Quirk(
             headers=(("http-referer", "http://localhost"), ("x-title", "cluster-gw"))
@@ -68,6 +72,7 @@ def combine(names: Iterable[str]) -> Quirk:
         serial_tools=any(quirk.serial_tools for quirk in quirks),
         max_output_tokens=min(caps, default=None),
         headers=tuple(pair for quirk in quirks for pair in quirk.headers),
+        check_path=next((quirk.check_path for quirk in quirks if quirk.check_path), ""),
         metered_checks=any(quirk.metered_checks for quirk in quirks),
     )
 

@@ -162,6 +162,14 @@ KEY_SHAPES: Final = (
         "checked again.",
     ),
     KeyShape(
+        pattern="{status}:models",
+        type="hash",
+        ttl="30 days",
+        content="What failures proved of a model, by <provider>.<model>: suspected or retired, "
+        "proven at (ms), the request that met it, reason. Delete a field, and the model is used "
+        "again.",
+    ),
+    KeyShape(
         pattern="{status}:pool",
         type="hash",
         ttl="1 day",
@@ -312,6 +320,10 @@ class Keys:
     def key_statuses(self) -> str:
         """Hash: what checks said of each key."""
         return f"{self.prefix}:{{status}}:keys"
+
+    def model_statuses(self) -> str:
+        """Hash: what failures proved of models."""
+        return f"{self.prefix}:{{status}}:models"
 
     def pool_status(self) -> str:
         """Hash: whether the pool is degraded."""

@@ -2,7 +2,7 @@
 
 Everything stands in three hashes of one slot. A worker reads them when it starts, every few
 seconds, and at once when it hears that something changed. Admission asks what was read, which is
-mostly that nobody is barred. The scripts are `lua/health/{judge,weigh}`.
+mostly that nobody is barred. The scripts are `lua/health/{judge,retire,weigh}`.
 """
 
 import asyncio
@@ -13,17 +13,25 @@ import msgspec
 
 from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.key_status import KeyRecord, KeyStatus
+from cluster_gw.core.limits.model_status import ModelRecord, ModelStatus
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import Refusal
+from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.units import MS_PER_S
 
 KEY_WORDS: Final = 6
 PER_MILLE: Final = 1000
+MODEL_WORDS: Final = 4
+RETIRE_ARGS: Final = 5
+STATUS_OF: Final = (None, ModelStatus.SUSPECTED, ModelStatus.RETIRED)
+ANSWERED: Final = "answered"
+MODEL_REFUSAL: Final = Refusal(gate=Gate.MODEL_RETIRED, scope="model", retry_after_ms=0)
 KEY_REFUSAL: Final = Refusal(gate=Gate.KEY_INVALID, scope="key", retry_after_ms=0)
 
 
@@ -47,6 +55,9 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     total: int = 0
 
 
+OnProven = Callable[[str, str, str, ModelStatus | None], None]
+
+
 class StatusBoard:
     """Reads and writes statuses.
 
@@ -54,10 +65,15 @@ class StatusBoard:
         client: the worker's Redis client.
         scripts: the loaded scripts.
         keys: builds key names.
+        settlements: the queue that repeats what requests prove until it is booked.
+        wall_ms: ms since the epoch, for the day after which a retired model is tried again.
+        on_proven: told provider, model, reason and the new status, None for none, by the one worker
+            of the fleet whose request changed it.
         server_now_ms: the time scripts work with; 0 (the default) means the server's own.
 
     Attributes:
         keys: what is known of each key that was ever checked.
+        models: what is known of models of which anything was proven.
         pool: as it was last weighed.
 
     Every method that asks Redis raises `StoreLostError` while it is away; what was read then stays.
@@ -68,32 +84,49 @@ class StatusBoard:
         client: RedisClient,
         scripts: Scripts,
         keys: Keys,
+        settlements: SettlementQueue,
         *,
+        wall_ms: Callable[[], int],
+        on_proven: OnProven | None = None,
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
         self.keys: Mapping[str, KeyRecord] = {}
+        self.models: Mapping[str, ModelRecord] = {}
         self.pool = Pool()
         self._barred: frozenset[str] = frozenset()
+        self._retired: frozenset[str] = frozenset()
+        self._settlements = settlements
+        self._wall_ms = wall_ms
+        self._on_proven = on_proven
+        self._retire = scripts["health/retire"]
+        client.know(self._retire)
         self._client = client
         self._judge, self._weigh = scripts["health/judge"], scripts["health/weigh"]
         self._names = keys
         self._server_now_ms = server_now_ms
 
     def __bool__(self) -> bool:
-        return bool(self._barred)
+        return bool(self._barred or self._retired)
+
+    @property
+    def retired_count(self) -> int:
+        """Models that are not called."""
+        return len(self._retired)
 
     @property
     def barred_count(self) -> int:
         """Keys that may not be used."""
         return len(self._barred)
 
-    def name_key(self, provider: str, key: str) -> str:
-        """What a key is called here."""
-        return self._names.slot(provider, key).strip("{}")
+    def name_of(self, provider: str, thing: str) -> str:
+        """What a key or a model is called here."""
+        return self._names.slot(provider, thing).strip("{}")
 
-    def barring_key(self, provider: str, key: str) -> Refusal | None:
-        """Tell that a key may not be used; None when it may. Ask only if anybody is barred."""
-        return KEY_REFUSAL if self.name_key(provider, key) in self._barred else None
+    def barring(self, provider: str, key: str, model: str) -> Refusal | None:
+        """Tell that a model or a key may not be used. Ask only if any may not."""
+        if self.name_of(provider, model) in self._retired:
+            return MODEL_REFUSAL
+        return KEY_REFUSAL if self.name_of(provider, key) in self._barred else None
 
     def is_routed(self, name: str) -> bool:
         """Whether a key may be used, by its name here."""
@@ -101,15 +134,18 @@ class StatusBoard:
 
     def record(self, provider: str, key: str) -> KeyRecord:
         """What is known of a key."""
-        return self.keys.get(self.name_key(provider, key)) or KeyRecord()
+        return self.keys.get(self.name_of(provider, key)) or KeyRecord()
 
     async def refresh(self) -> None:
         """Read everything."""
-        keys, pool = await asyncio.gather(
+        keys, models, pool = await asyncio.gather(
             self._client.call("HGETALL", self._names.key_statuses()),
+            self._client.call("HGETALL", self._names.model_statuses()),
             self._client.call("HGETALL", self._names.pool_status()),
         )
-        self.keys, self.pool = read_keys(keys), read_pool(pool)
+        self.keys, self.models, self.pool = read_keys(keys), read_models(models), read_pool(pool)
+        now_ms = self._wall_ms()
+        self._retired = frozenset(n for n, one in self.models.items() if one.bars(now_ms))
         self._barred = frozenset(n for n, one in self.keys.items() if not one.status.is_routed)
 
     async def book_check(
@@ -120,7 +156,7 @@ class StatusBoard:
             self._judge,
             [self._names.key_statuses()],
             [
-                self.name_key(provider, key),
+                self.name_of(provider, key),
                 *(said, reason, disable_after, took_ms, self._server_now_ms()),
             ],
         )
@@ -138,6 +174,30 @@ class StatusBoard:
             [self._names.key_statuses()],
             [name, "forget", "-", 1, 0, self._server_now_ms()],
         )
+
+    def prove(self, provider: str, model: str, *, proof: str, request: str, reason: str) -> None:
+        """Queue what a failure proves of its model.
+
+        Args:
+            provider: whose model it is.
+            model: upstream's name.
+            proof: `definitive` or `probable`.
+            request: the id of the request that met it.
+            reason: a word.
+        """
+
+        def heard(reply: list[Reply]) -> None:
+            if reply[0] == 1 and self._on_proven is not None:
+                self._on_proven(provider, model, reason, STATUS_OF[int(reply[2])])
+
+        template = template_of(self._retire, [self._names.model_statuses()], RETIRE_ARGS)
+        own = bulk(self.name_of(provider, model), proof, request, reason)
+        self._settlements.add_call(template, own, None, lazy=True, heard=heard)
+
+    def answered(self, provider: str, model: str, reserved_ms: int) -> None:
+        """Queue that a model has answered a request; only if anything is proven of it."""
+        if self.name_of(provider, model) in self.models:
+            self.prove(provider, model, proof=ANSWERED, request=str(reserved_ms), reason=ANSWERED)
 
     async def weigh(
         self, fence: int, usable: int, total: int, policy: DegradedPolicy
@@ -181,6 +241,21 @@ def read_keys(flat: Reply) -> dict[str, KeyRecord]:
                 since_ms=int(since_ms),
                 said=said,
                 reason=reason,
+            )
+        except ValueError:
+            continue
+    return records
+
+
+def read_models(flat: Reply) -> dict[str, ModelRecord]:
+    """Read the hash of models; what cannot be read is left out."""
+    records = {}
+    for name, text in _pairs(flat):
+        words = text.split(" ")
+        try:
+            status, at_ms, request, reason = words[:MODEL_WORDS]
+            records[name] = ModelRecord(
+                status=ModelStatus(status), at_ms=int(at_ms), request=request, reason=reason
             )
         except ValueError:
             continue

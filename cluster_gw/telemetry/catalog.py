@@ -142,6 +142,9 @@ CONFIG_VERSION: Final = _gauge(
 KEYS_BARRED: Final = _gauge(
     "gw_keys_barred_count", "Provider keys that checks found to be rejected.", merge=Merge.MAX
 )
+MODELS_RETIRED: Final = _gauge(
+    "gw_models_retired_count", "Models that their providers have no more.", merge=Merge.MAX
+)
 POOL_DEGRADED: Final = _gauge(
     "gw_pool_degraded_count",
     "1 while too few providers have a key that may be used.",

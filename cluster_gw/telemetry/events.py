@@ -210,6 +210,17 @@ KEY_BARRED: Final = _event(
 KEY_HEALTHY: Final = _event(
     "key.healthy", Level.INFO, "A key was found well; it is used.", "provider", "key"
 )
+MODEL_RETIRED: Final = _event(
+    "model.retired",
+    Level.WARNING,
+    "A provider says that it has a model no more: no worker calls it, but for a try each day.",
+    "provider",
+    "model",
+    "reason",
+)
+MODEL_RESTORED: Final = _event(
+    "model.restored", Level.INFO, "A model has answered after all.", "provider", "model"
+)
 POOL_DEGRADED: Final = _event(
     "pool.degraded",
     Level.WARNING,

@@ -20,8 +20,10 @@ from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.leadership import Leadership
+from cluster_gw.store.plan import Days
 from cluster_gw.store.rests import Rests
 from cluster_gw.store.scripts import load_scripts
+from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.status_board import StatusBoard
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.pipeline.catalogs import make_catalog, make_key, make_route
@@ -79,7 +81,20 @@ class Worker:
         self.version = 1
         self.weighed: list[tuple[bool, int, int]] = []
         rests = Rests(client, scripts, names, worker_id=name, server_now_ms=clock.server_now_ms)
-        self.board = StatusBoard(client, scripts, names, server_now_ms=clock.server_now_ms)
+        self.board = StatusBoard(
+            client,
+            scripts,
+            names,
+            SettlementQueue(
+                client,
+                Days(),
+                clock_ms=clock.server_now_ms,
+                monotonic_s=clock.monotonic_s,
+                server_now_ms=clock.server_now_ms,
+            ),
+            wall_ms=clock.server_now_ms,
+            server_now_ms=clock.server_now_ms,
+        )
         self.checks = KeyChecks(
             rests,
             lambda target: rests.key_of([target.limits]),
@@ -115,7 +130,7 @@ class Worker:
         return list(built[route.id].values())
 
     def view(self) -> PassView:
-        named = {self.board.name_key(one.route.provider, one.key.id): one for one in self.targets}
+        named = {self.board.name_of(one.route.provider, one.key.id): one for one in self.targets}
         return PassView(
             keys=named,
             providers={"p": frozenset(named)},
@@ -197,7 +212,7 @@ async def test_rejected_key_is_barred_for_every_worker_and_comes_back_by_itself(
     answer(simulator, 401)
     await worker.run()
     await other.board.refresh()
-    refusal = other.board.barring_key("p", "one")
+    refusal = other.board.barring("p", "one", "m")
     simulator.provider.faults.clear()
     clock.pass_s(5 * MINUTE_S)
 
@@ -206,7 +221,7 @@ async def test_rejected_key_is_barred_for_every_worker_and_comes_back_by_itself(
 
     assert refusal is not None
     assert (refusal.gate.value, refusal.scope) == ("key_invalid", "key")
-    assert other.board.barring_key("p", "one") is None
+    assert other.board.barring("p", "one", "m") is None
     assert await worker.statuses() == [HEALTHY, HEALTHY]
     await other.close()
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from cluster_gw.app.health import wall_ms
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.store.keys import Keys
@@ -66,7 +67,9 @@ async def test_worker_hears_at_once_what_another_found_out_about_a_key(
 ) -> None:
     gateway = await start(keys=ONE_KEY, models=TWO_MODELS)
     engine = gateway.engine
-    other = StatusBoard(engine.redis, load_scripts(), Keys(gateway.settings.redis.prefix))
+    names = Keys(gateway.settings.redis.prefix)
+    queue = engine.deps.shell.accounts._admissions.settlements
+    other = StatusBoard(engine.redis, load_scripts(), names, queue, wall_ms=wall_ms)
     served, _ = await ask(http, gateway, "a")
 
     began_s = time.monotonic()

@@ -50,7 +50,7 @@ EVERY_KEY = {
     PROBE,
     KEYS.learned("app", "p/m"),
     OUTAGE,
-    *(STATUSES, POOL, STRANGERS),
+    *(STATUSES, KEYS.model_statuses(), POOL, STRANGERS),
 }
 
 
@@ -142,6 +142,7 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/pace", [PROBE], 1, NOW_MS, "p.k", NOW_MS, 0)
     run("health/judge", [STATUSES], "p.k", "rejected", "auth", 3, 0, NOW_MS)
     run("health/judge", [STATUSES], "p.x", "forget", "-", 3, 0, NOW_MS)
+    run("health/retire", [KEYS.model_statuses()], "p.m", "probable", "a", "removed", NOW_MS)
     run("health/weigh", [POOL], 1, 1, 3, 500, 3, 0, 0, NOW_MS)
     run("client/count_stranger", [STRANGERS], "192.0.2.1", 10, NOW_MS)
 

@@ -1,4 +1,4 @@
-"""What is known of keys and the pool, against the rules in `core/limits`."""
+"""What is known of keys, models and the pool, against the rules in `core/limits`."""
 
 from typing import Final
 
@@ -10,9 +10,15 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.degraded import DegradedPolicy, PoolState, weigh_pool
 from cluster_gw.core.limits.key_status import KeyRecord, book_check
+from cluster_gw.core.limits.model_status import (
+    ModelRecord,
+    ModelStatus,
+    book_proof,
+    book_success,
+)
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
-from cluster_gw.store.status_board import read_keys, read_pool
+from cluster_gw.store.status_board import read_keys, read_models, read_pool
 from tests.lua.calls import NOW_MS
 
 KEYS: Final = Keys("gw1")
@@ -166,5 +172,77 @@ def test_wrong_arguments_change_nothing(
 ) -> None:
     with pytest.raises(ResponseError, match="GW_BADARG"):
         redis.register_script(scripts["health/judge"].text)(keys=[STATUSES], args=arguments)
+
+    assert redis.keys() == []
+
+
+MODELS: Final = KEYS.model_statuses()
+ENDS: Final = st.lists(
+    st.tuples(
+        st.sampled_from(["p.m", "p.n%2E1"]),
+        st.sampled_from(["definitive", "probable", "probable", "answered"]),
+        st.sampled_from("abc"),
+        st.integers(-100_000, 4_000_000),
+        st.integers(-50_000, 10_000),
+    ),
+    max_size=25,
+)
+CODES: Final = {None: 0, ModelStatus.SUSPECTED: 1, ModelStatus.RETIRED: 2}
+
+
+@given(ends=ENDS)
+@example(ends=[("p.m", "probable", "a", 0, 0), ("p.m", "definitive", "a", 0, 0)])
+@example(ends=[("p.m", "definitive", "a", 0, 0), ("p.m", "answered", "a", 9, 0)])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_models_are_retired_as_the_rules_say(
+    redis: Redis, scripts: Scripts, ends: list[tuple[str, str, str, int, int]]
+) -> None:
+    redis.flushall()
+    retire, now_ms = redis.register_script(scripts["health/retire"].text), NOW_MS
+    known: dict[str, ModelRecord] = {}
+
+    for name, proof, request, step_ms, reserved_step_ms in ends:
+        now_ms += step_ms
+        before = known.get(name)
+        if proof == "answered":
+            reserved_ms = now_ms + reserved_step_ms
+            after = book_success(before, reserved_ms)
+            request = str(reserved_ms)  # noqa: PLW2901 - what an answer sends in its place
+        else:
+            after = book_proof(before, proof, request, "removed", now_ms)
+        reply = retire(keys=[MODELS], args=[name, proof, request, "removed", now_ms])
+        codes = [CODES[one.status if one else None] for one in (before, after)]
+        assert reply == [1 if codes[0] != codes[1] else 2, "ok", codes[1]]
+        if after is None:
+            known.pop(name, None)
+        else:
+            known[name] = after
+
+    assert read_models(flat_hash(redis, MODELS)) == known
+
+
+def test_proofs_expire_when_nobody_proves_any_more(each_server: Redis, scripts: Scripts) -> None:
+    each_server.register_script(scripts["health/retire"].text)(
+        keys=[MODELS], args=["p.m", "probable", "a", "removed", 0]
+    )
+
+    assert 29 * 86_400_000 < each_server.pttl(MODELS) <= 30 * 86_400_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["p m", "probable", "a", "removed", 1],
+        ["p.m", "perhaps", "a", "removed", 1],
+        ["p.m", "probable", "", "removed", 1],
+        ["p.m", "answered", "a", "answered", 1],
+        ["p.m", "probable", "a", 1],
+    ],
+)
+def test_wrong_proofs_change_nothing(
+    redis: Redis, scripts: Scripts, arguments: list[str | int]
+) -> None:
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        redis.register_script(scripts["health/retire"].text)(keys=[MODELS], args=arguments)
 
     assert redis.keys() == []

@@ -285,3 +285,18 @@ def test_codecs_are_chosen_by_dialect() -> None:
         provider_for(Facts(Dialect.ANTHROPIC))
     with pytest.raises(KeyError):
         provider_for(Facts(Dialect.OPENAI, frozenset({"nonsense"})))
+
+
+@pytest.mark.parametrize(
+    ("quirks", "base_url", "expected"),
+    [
+        ((), "https://h/v1", "https://h/v1/models"),
+        ((), "https://h/v1/chat/completions", "https://h/v1/models"),
+        (("key_info", "attribution"), "https://h/api/v1/", "https://h/api/v1/key"),
+        (("metered_checks",), "https://h/v1", None),
+    ],
+)
+def test_key_is_checked_where_that_is_free(
+    quirks: tuple[str, ...], base_url: str, expected: str | None
+) -> None:
+    assert OpenAIChatProvider(quirks).check_url(base_url) == expected

@@ -90,7 +90,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *(KEYS.key_window(slot, "k"), KEYS.account_window(slot)),
         *(KEYS.model("p", "m"), KEYS.bookings("p"), KEYS.statistics(slot, "k", "m")),
         *(KEYS.check(slot, "k"), KEYS.probe(), KEYS.outage("p")),
-        *(KEYS.snapshot(), KEYS.key_statuses(), KEYS.pool_status()),
+        *(KEYS.snapshot(), KEYS.key_statuses(), KEYS.model_statuses(), KEYS.pool_status()),
         *(KEYS.key_caps(slot, "k"), KEYS.strangers(), KEYS.learned("app", "p/m")),
         *KEYS.client("app"),
         *KEYS.health(slot, "k", "m"),

@@ -41,10 +41,11 @@ class Gate(StrEnum):
     BENCH = "bench"  # the model rests on all its keys (`bench.py`); found before Redis is asked
     PROVIDER_OPEN = "provider_open"  # several targets of the provider failed at once (`outage.py`)
     KEY_INVALID = "key_invalid"  # rejected by its provider (`key_status.py`); found likewise
+    MODEL_RETIRED = "model_retired"  # by its provider (`model_status.py`); found likewise
     TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
 
 
-NEVER_BY_WAITING: Final = frozenset({Gate.TOO_LARGE, Gate.KEY_INVALID})
+NEVER_BY_WAITING: Final = frozenset({Gate.TOO_LARGE, Gate.KEY_INVALID, Gate.MODEL_RETIRED})
 """Gates that no wait opens: the request or an operator must change something."""
 
 

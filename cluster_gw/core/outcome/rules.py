@@ -195,7 +195,9 @@ ANSWERS: Final = (
     Rule(
         code=FailureCode.MODEL_NOT_FOUND,
         statuses=BODY_STATUSES,
-        labels=frozenset({"model_not_found", "not_found_error", "model_not_available"}),
+        labels=frozenset(
+            {"model_not_found", "not_found_error", "model_not_available", "model_decommissioned"}
+        ),
     ),
     Rule(code=FailureCode.FORBIDDEN, statuses=frozenset({403})),
     Rule(

@@ -66,6 +66,7 @@ class SkipCode(StrEnum):
     COOLDOWN = "cooldown"
     BENCH = "bench"
     KEY_INVALID = "key_invalid"
+    MODEL_RETIRED = "model_retired"
     BREAKER_OPEN = "breaker_open"
     PROVIDER_OPEN = "provider_open"
     TRIAL_TAKEN = "trial_taken"
