@@ -46,6 +46,8 @@ class LoneWorker:
         mode: without it.
         workers: how many it was told of.
         spare: how many there are, in mode `open`.
+        url: see `server`.
+        hand_over_s: how long Redis is not trusted yet when it is back.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class LoneWorker:
         *,
         spare: int = 1,
         url: str = "",
+        hand_over_s: float = 0.0,
     ) -> None:
         scripts = load_scripts()
         self._server, self.clock, self.workers = server, SharedClock(), workers
@@ -64,7 +67,7 @@ class LoneWorker:
             self.client,
             scripts,
             whole=KEYS.workers(),
-            policy=LostPolicy(mode=mode, spare_workers=spare, hand_over_s=0.0),
+            policy=LostPolicy(mode=mode, spare_workers=spare, hand_over_s=hand_over_s),
             workers=lambda: self.workers,
             monotonic_s=self.clock.monotonic_s,
         )

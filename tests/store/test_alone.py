@@ -349,9 +349,28 @@ async def test_release_of_an_unknown_admission_is_never_given_up(worker: LoneWor
     with pytest.raises(StoreLostError):
         await worker.reserve("unknown", target())
     worker.clock.pass_s(2 * 3600)  # far longer than an id is remembered
+    lost = worker.client.lost
+    await until_soon(lambda: worker.client.lost > lost + 3)  # it is tried in vain
 
     await worker.regain()
 
     counters = await worker.counters()
     assert (counters["hrs"], counters["i"]) == (1, 0)
     assert worker.admissions.settlements.abandoned == 0
+
+
+async def test_server_lost_while_the_others_hand_over_is_not_trusted(server: RedisServer) -> None:
+    async with LoneWorker(server, hand_over_s=1.0) as worker:
+        await worker.lose()
+        await worker.use("a", target())
+        server.start()
+        await until_soon(lambda: worker.admissions.settlements.late == 1)
+        server.kill()
+        await until_soon(lambda: not worker.client.is_up)
+
+        await worker.use("b", target())  # as before, without a wait
+        assert worker.alone.journal.unwritten == 1
+        await worker.regain()
+
+        counters = await worker.counters()
+        assert (counters["hrs"], counters["hts"]) == (2, 140)
