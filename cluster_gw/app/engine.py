@@ -7,6 +7,7 @@ from typing import Final
 from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
+from cluster_gw.app.quotas import QuotaReports
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.standby import Standby
 from cluster_gw.background.learner import LEARN_S, Learner
@@ -60,6 +61,7 @@ class Engine:
     Attributes:
         redis: the worker's client.
         health: of models over all their keys, and of keys.
+        quotas: what providers say of their limits.
         coordination: this worker among the others.
         deps: what the endpoints work with.
     """
@@ -105,16 +107,17 @@ class Engine:
             current=current,
             noted=(log, registry),
         )
+        base = Base(
+            redis=self.redis,
+            scripts=self._scripts,
+            keys=self._keys,
+            worker_id=worker_id,
+            clock=clock,
+            log=log,
+            registry=registry,
+        )
         self._sharing = Sharing(
-            Base(
-                redis=self.redis,
-                scripts=self._scripts,
-                keys=self._keys,
-                worker_id=worker_id,
-                clock=clock,
-                log=log,
-                registry=registry,
-            ),
+            base,
             current,
             bars=self._admissions.bars,
             health=self.health,
@@ -154,6 +157,7 @@ class Engine:
         estimator = Estimator()
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
+        self.quotas = QuotaReports(base).quotas
         self.deps = Deps(
             current=current,
             shell=Shell(
@@ -162,6 +166,7 @@ class Engine:
                 ),
                 accounts=Accounts(self._admissions, holding, conditions, estimator, registry),
                 conditions=conditions,
+                quotas=self.quotas,
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
                 recorder=Recorder(registry, log, clock),
@@ -244,6 +249,7 @@ class Engine:
         """Leave the other workers and close every connection."""
         await self._sharing.stop()
         await self.health.stop()
+        await self.quotas.stop()
         await self._alone.close()
         await self._standby.stop()
         await self.coordination.leave(is_clear=self._admissions.pending == 0)

@@ -6,7 +6,7 @@ that nobody reads.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -83,6 +83,7 @@ class Attempt:
         started_s: clock reading at the start.
         dog: bounds its phases; the relay of a committed stream goes on using it.
         tally: what the stream has said so far.
+        answered_s: clock reading when the head of an answer came; 0 when none did.
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
@@ -107,7 +108,13 @@ class Attempt:
         self._upstream = upstream
         self._clock = clock
         self._peek: Peek | None = None
+        self.answered_s = 0.0
         self._response: UpstreamResponse | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Of the answer, in lower case; none when there was no answer."""
+        return {} if self._response is None else self._response.headers
 
     async def open(self) -> Opened:
         """Call the upstream and wait for an answer; see `Opened` for what may come back."""
@@ -156,6 +163,7 @@ class Attempt:
         if isinstance(response, Fault):
             return Broken(fault=response)
         self._response = response
+        self.answered_s = self._clock.monotonic_s()
         if response.status != 200:  # noqa: PLR2004 - the only status that carries an answer
             return await self._error_answer(response)
         if request.stream:

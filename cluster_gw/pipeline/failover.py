@@ -24,6 +24,7 @@ from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import answer_headers, detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
+from cluster_gw.pipeline.quotas import Quotas
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
@@ -53,6 +54,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
     admitter: Admitter
     accounts: Accounts
     conditions: Conditions
+    quotas: Quotas
     upstream: UpstreamClient
     waiting: WaitingRoom
     recorder: Recorder
@@ -172,6 +174,8 @@ class Failover:
         try:
             opened = await attempt.open()
             self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
+            if attempt.answered_s:
+                self._shell.quotas.note(target, lease, attempt)
             if isinstance(opened, Completion):
                 await self._answer(attempt, opened)
             elif isinstance(opened, OpenStream):

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 
 
@@ -67,6 +68,9 @@ class Provider(Protocol):
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
         """A buffered 200 as a completion, or the fault it is in truth."""
+
+    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
+        """What an answer states about the provider's limits; see `quota_headers`."""
 
     def decode_error(
         self,

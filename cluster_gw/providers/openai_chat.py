@@ -7,6 +7,7 @@ import msgspec
 
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.openai_errors import (
@@ -28,6 +29,7 @@ from cluster_gw.providers.openai_facts import (
 )
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
+from cluster_gw.providers.quota_headers import read_quota
 from cluster_gw.wire.error_body import read_error
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -124,6 +126,10 @@ class OpenAIChatProvider:
         if has_error or not answer.choices:
             return no_answer(body, secret)
         return completion_of(body, answer)
+
+    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
+        """What an answer states about the platform's limits."""
+        return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
 
     def decode_error(
         self,

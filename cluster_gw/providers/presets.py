@@ -121,7 +121,7 @@ LIST: Final = (
         name="groq",
         base_url="https://api.groq.com/openai/v1",
         env="GROQ_API_KEY",
-        quirks=quirks("no_logprobs"),
+        quirks=quirks("no_logprobs", "requests_by_day"),
         default_models=(
             PresetModel(
                 model="llama-3.3-70b-versatile",

@@ -25,6 +25,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         max_output_tokens: it refuses a larger `max_tokens`.
         headers: request headers it wants, lower case.
         check_path: below its base, what tells for free whether a key is valid; empty for `/models`.
+        requests_by_day: what it says of its limit of requests is about a day.
         metered_checks: it has no call that tells for free whether a key is valid.
     """
 
@@ -35,6 +36,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     check_path: str = ""
     metered_checks: bool = False
+    requests_by_day: bool = False
 
 
 QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
@@ -51,6 +53,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         # Its list of models is public, so it says nothing of a key.
         "key_info": Quirk(check_path="/key"),
         "metered_checks": Quirk(metered_checks=True),
+        "requests_by_day": Quirk(requests_by_day=True),
         "attribution": Quirk(
             headers=(("http-referer", "http://localhost"), ("x-title", "cluster-gw"))
         ),
@@ -74,6 +77,7 @@ def combine(names: Iterable[str]) -> Quirk:
         headers=tuple(pair for quirk in quirks for pair in quirk.headers),
         check_path=next((quirk.check_path for quirk in quirks if quirk.check_path), ""),
         metered_checks=any(quirk.metered_checks for quirk in quirks),
+        requests_by_day=any(quirk.requests_by_day for quirk in quirks),
     )
 
 

@@ -50,7 +50,6 @@ MINUTE_MAX_MS: Final = 62 * MS_PER_S  # a longer reset cannot be that of a minut
 RESET_MAX_MS: Final = 25 * 3600 * MS_PER_S  # the longest calendar day
 COUNT: Final = re.compile(r"\s*(\d{1,18})(?:\.\d*)?\s*", re.ASCII)
 ITEM: Final = re.compile(r'(?:"[^"]*"|[^",])+')
-REQUESTS_BY_DAY: Final = frozenset({"groq"})  # platforms whose plain `requests` count a day
 
 FIELDS: Final = frozenset({"limit", "remaining", "reset"})
 KINDS: Final[Mapping[str, QuotaKind]] = MappingProxyType(
@@ -107,20 +106,22 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, str]
 
 
-def read_quota(headers: Mapping[str, str], platform: str, now_ms: int) -> tuple[Observation, ...]:
+def read_quota(
+    headers: Mapping[str, str], now_ms: int, *, requests_by_day: bool = False
+) -> tuple[Observation, ...]:
     """Tell what an answer states about limits; nothing that is unreadable or not believed.
 
     Args:
         headers: names in lower case; any values at all.
-        platform: name of the provider's preset, `""` for none.
         now_ms: ms since the epoch when the headers came, for resets that name an instant.
+        requests_by_day: plain `requests` of this platform count a day.
     """
     named = {name: text[:MAX_CHARACTERS] for name, text in headers.items() if MARK in name}
     if not named:
         return ()
     policies = read_items(named.get(IETF_POLICY, ""))
     found = [
-        *_of_groups(named, policies, platform, now_ms),
+        *_of_groups(named, policies, now_ms, requests_by_day=requests_by_day),
         *_of_items(named.get(IETF_LIMIT, ""), policies, now_ms),
     ]
     wait_ms = header_wait_ms(headers, now_ms)
@@ -182,7 +183,7 @@ def read_items(text: str) -> list[Policy]:
 
 
 def _of_groups(
-    named: Mapping[str, str], policies: list[Policy], platform: str, now_ms: int
+    named: Mapping[str, str], policies: list[Policy], now_ms: int, *, requests_by_day: bool
 ) -> Iterator[Observation]:
     groups: dict[Group, dict[str, str]] = {}
     for name, text in named.items():
@@ -195,7 +196,7 @@ def _of_groups(
         remaining = parse_count(fields.get("remaining", ""))
         reset_ms = parse_reset_ms(fields.get("reset", ""), now_ms)
         kind = group.kind or QuotaKind.REQUESTS
-        window: QuotaWindow | None = _window(group, platform, reset_ms)
+        window: QuotaWindow | None = _window(group, reset_ms, requests_by_day=requests_by_day)
         if group.kind is None and group.window is None:
             seconds = _seconds_of(limit, [*policies, *limit_items[1:]])
             window = window if seconds is None else BY_SECONDS.get(seconds)
@@ -254,13 +255,13 @@ def _place(name: str) -> tuple[Group, str] | None:
     return Group(vendor=vendor, kind=kind, window=window, names_model=names_model), field
 
 
-def _window(group: Group, platform: str, reset_ms: int | None) -> QuotaWindow:
+def _window(group: Group, reset_ms: int | None, *, requests_by_day: bool) -> QuotaWindow:
     known = group.window or VENDORS[group.vendor].window
     if known is not None:
         return known
     if group.kind is QuotaKind.TOKENS:
         return QuotaWindow.MINUTE  # every vendor that does not say it means the minute
-    if group.kind is QuotaKind.REQUESTS and platform in REQUESTS_BY_DAY:
+    if group.kind is QuotaKind.REQUESTS and requests_by_day:
         return QuotaWindow.DAY
     return _by_reset(reset_ms)
 

@@ -189,6 +189,12 @@ KEY_CHECKS: Final = _counter(
 RESTS_LIFTED: Final = _counter(
     "gw_rests_lifted_total", "Rests that ended early because their key was found well.", "provider"
 )
+OUTSIDE_USE: Final = _counter(
+    "gw_outside_use_total",
+    "Requests and tokens of our limits that others used, as providers tell.",
+    "provider",
+    "kind",
+)
 PROVIDER_OPENINGS: Final = _counter(
     "gw_provider_openings_total",
     "Times a provider was cut off because several of its targets failed at once.",

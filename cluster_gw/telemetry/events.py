@@ -181,6 +181,18 @@ RESTS_LIFTED: Final = _event(
     "key",
     "count",
 )
+OUTSIDE_USE: Final = _event(
+    "quota.shared",
+    Level.WARNING,
+    "A provider has less left than we used: others use the same key. Our limit was tightened.",
+    *("provider", "key", "model", "window", "kind", "amount"),
+)
+LIMIT_LOWER: Final = _event(
+    "quota.lower",
+    Level.WARNING,
+    "A provider's limit is lower than the configured one; its own is kept to.",
+    *("provider", "key", "model", "window", "kind", "limit", "configured"),
+)
 PROVIDER_OPENED: Final = _event(
     "provider.opened",
     Level.WARNING,

@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_gw.core.limits.observe import DISPATCH_MS, Count, Hint, raised_by
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 
 MARK_MS: Final = 600_000
@@ -64,6 +65,19 @@ class Ring:
             counts = self.buckets.setdefault(bucket, [0, 0])
             counts[0] += requests
             counts[1] += tokens
+
+    def since(self, bucket: int) -> list[int]:
+        """What the buckets from that one on hold."""
+        later = [v for b, v in self.buckets.items() if b >= bucket]
+        return [sum(v[0] for v in later), sum(v[1] for v in later)]
+
+    def raise_by(self, position: int, count: int, leaves_ms: int) -> None:
+        """Add to the bucket that leaves at that time, as far as there is one."""
+        assert self.newest is not None
+        bucket = -(-leaves_ms // self.unit_ms) - self.size
+        oldest = self.newest - self.size + 1
+        counts = self.buckets.setdefault(min(max(bucket, oldest), self.newest), [0, 0])
+        counts[position] += count
 
     def wait_ms(self, position: int, need: int, now_ms: int) -> int:
         assert self.newest is not None
@@ -203,6 +217,30 @@ class AdmissionModel:
                 window.day.add(counts_request, actual)
         self.forget_at_ms[lease_id] = now_ms + MARK_MS
         return code
+
+    def observe(
+        self, name: str, limits: Limits, hints: Sequence[Hint | None], *, age_ms: int, now_ms: int
+    ) -> list[int]:
+        """Raise what is too low; raised by, used before and since, for each of four limits."""
+        is_known = name in self.windows
+        window = self.windows.setdefault(name, Window())
+        before = window.advance(now_ms)
+        bounds = (limits.rpm, limits.tpm, limits.rpd, limits.tpd)
+        used = [*window.minute.sums(), *window.day.sums()]
+        since = window.minute.since((now_ms - age_ms - DISPATCH_MS) // SECOND_MS) * 2
+        told: list[int] = []
+        for at, (bound, hint) in enumerate(zip(bounds, hints, strict=True)):
+            count = Count(limit=bound, used=used[at], since=since[at])
+            raised = 0 if hint is None else raised_by(hint, count)
+            if hint is not None and raised:
+                ring = window.day if at > 1 else window.minute
+                ring.raise_by(at % 2, raised, now_ms + hint.hold_ms)
+            told += (raised, used[at], since[at])
+        if not any(told[::3]):
+            self.windows[name] = before
+            if not is_known:
+                del self.windows[name]
+        return told
 
     def reap(self, name: str, workers: set[str], *, now_ms: int) -> int:
         """Give how many leases lost their slot in one window."""

@@ -6,9 +6,11 @@ from typing import Any, Final
 from redis import Redis
 
 from cluster_gw.core.limits.caps import Caps
+from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import Lease, Outcome, TargetLimits, age_name, outcome_text, slot_name
+from cluster_gw.store.observing import observed
 from cluster_gw.store.plan import caps_of, five
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
@@ -43,6 +45,7 @@ class Admission:
         self.redis = redis
         self._reserve = redis.register_script(scripts["admission/reserve"].text)
         self._settle = redis.register_script(scripts["admission/settle"].text)
+        self._observe = redis.register_script(scripts["admission/observe"].text)
         self._reap = redis.register_script(scripts["admission/reap"].text)
 
     def reserve(
@@ -92,6 +95,24 @@ class Admission:
                 *(lease, actual, counts_request, slot, outcome),
                 *(*day, *weights, now_ms),
             ],
+        )
+        return reply
+
+    def observe(
+        self,
+        window: str,
+        limits: Limits,
+        hints: Sequence[Hint | None],
+        *,
+        age_ms: int = 0,
+        day: tuple[int, int] = (0, 0),
+        now_ms: int = NOW_MS,
+    ) -> list[Any]:
+        """Observe; hints are those of requests and tokens of the minute, then of the day."""
+        bounds = (limits.rpm, limits.tpm, limits.rpd, limits.tpd)
+        reply: list[Any] = self._observe(
+            keys=[window],
+            args=[age_ms, *day, *observed(bounds, hints), now_ms],
         )
         return reply
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
+from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
@@ -156,6 +157,34 @@ class AdmissionMachine(RuleBasedStateMachine):
             age_s=age_s,
         )
         assert reply == ([2, "settled"] if code == "again" else [1, code])
+
+    @rule(
+        window=st.sampled_from(WINDOWS),
+        remaining=st.tuples(*[st.none() | st.integers(0, 900)] * 4),
+        hold_ms=st.tuples(st.integers(1, 60_000), st.integers(1, 86_400_000)),
+        age_ms=st.sampled_from((0, 0, 700, 5_000, 60_000)),
+    )
+    def observe(
+        self,
+        window: str,
+        remaining: tuple[int | None, ...],
+        hold_ms: tuple[int, int],
+        age_ms: int,
+    ) -> None:
+        """A provider says what it has left."""
+        hints = [
+            None
+            if left is None
+            else Hint(remaining=left, limit=None, age_ms=age_ms, hold_ms=hold_ms[at // 2])
+            for at, left in enumerate(remaining)
+        ]
+        reply = self.scripts.observe(
+            window, self.limits[window], hints, age_ms=age_ms, now_ms=self.now_ms
+        )
+        told = self.model.observe(
+            window, self.limits[window], hints, age_ms=age_ms, now_ms=self.now_ms
+        )
+        assert reply == [1, "ok", *told]
 
     @rule(
         window=st.sampled_from(WINDOWS),

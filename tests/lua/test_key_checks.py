@@ -29,11 +29,11 @@ def run(each_server: Redis, scripts: Scripts) -> Run:
     return Run(each_server, scripts)
 
 
-def test_rejected_key_rests_is_found_and_is_lifted_when_ripe(run: Run) -> None:
+def test_rest_of_a_key_is_found_and_lifted_when_it_is_ripe(run: Run) -> None:
     later_ms = NOW_MS + 8 * MINUTE_MS
 
-    assert run("reject", [HEALTH[1]], 15 * MINUTE_MS, NOW_MS) == [1, "ok", NOW_MS + 900_000]
-    assert run("reject", [HEALTH[1]], MINUTE_MS, NOW_MS) == [1, "ok", NOW_MS + 900_000]
+    rest: Any = {"rest_set_at": NOW_MS, "rest_until": NOW_MS + 900_000, "rest_source": "heuristic"}
+    run.redis.hset(HEALTH[1], mapping=rest)
     assert run("rests", [*HEALTH], NOW_MS) == [
         *(1, "ok", NOW_MS),
         *(2, NOW_MS, NOW_MS + 900_000, "heuristic"),
@@ -73,8 +73,6 @@ def test_trial_of_a_dead_worker_is_not_freed_by_a_decision_that_is_too_old(
     [
         ("rests", ("x",)),
         ("lift", ("x",)),
-        ("reject", (0, NOW_MS)),
-        ("reject", (10**9, NOW_MS)),
         ("claim", ("w", 0)),
         ("pace", (1, NOW_MS, "no-dot", 1, 1)),
         ("pace", (1, NOW_MS, "p.k", 1)),

@@ -173,7 +173,7 @@ def test_breaker_of_a_provider_follows_its_rule_after_every_step(redis_7: RedisS
     run_state_machine_as_test(
         OutageMachine,
         settings=settings(
-            max_examples=80,
+            max_examples=50,
             stateful_step_count=50,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -32,6 +32,9 @@ class Turns(Admission):
     def reap(self, *words: Any, **named: Any) -> list[Any]:
         return self._next().reap(*words, **named)
 
+    def observe(self, *words: Any, **named: Any) -> list[Any]:
+        return self._next().observe(*words, **named)
+
     def _next(self) -> Admission:
         self._calls += 1
         return self._versions[self._calls % 2]

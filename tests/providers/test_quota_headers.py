@@ -38,9 +38,10 @@ def seen(
     )
 
 
-def read(text: str, platform: str = "") -> set[Observation]:
+def read(text: str, *, by_day: bool = False) -> set[Observation]:
     lines = (line.strip().partition(": ") for line in text.strip().splitlines())
-    return set(read_quota({name: value for name, _, value in lines}, platform, NOW_MS))
+    headers = {name: value for name, _, value in lines}
+    return set(read_quota(headers, NOW_MS, requests_by_day=by_day))
 
 
 def rfc3339(after_ms: int) -> str:
@@ -58,7 +59,7 @@ PLAIN = """
 
 
 def test_openai_counts_a_minute() -> None:
-    assert read(PLAIN, "openai") == {
+    assert read(PLAIN) == {
         seen(MINUTE, REQUESTS, 60, 59, 1000),
         seen(MINUTE, TOKENS, 150_000, 149_984, 360_000),
     }
@@ -71,7 +72,7 @@ def test_plain_requests_that_reset_after_more_than_a_minute_are_a_days() -> None
 
 
 def test_groq_counts_requests_a_day_and_tokens_a_minute() -> None:
-    assert read(PLAIN, "groq") == {
+    assert read(PLAIN, by_day=True) == {
         seen(DAY, REQUESTS, 60, 59, 1000),
         seen(MINUTE, TOKENS, 150_000, 149_984, 360_000),
     }
@@ -226,9 +227,7 @@ def test_nothing_left_lasts_as_long_as_retry_after_when_no_reset_is_stated() -> 
 
 
 def test_answer_without_such_headers_states_nothing() -> None:
-    assert (
-        read_quota({"content-type": "application/json", "retry-after": "3"}, "groq", NOW_MS) == ()
-    )
+    assert read_quota({"content-type": "application/json", "retry-after": "3"}, NOW_MS) == ()
 
 
 def test_stricter_of_two_readings_of_one_limit_is_kept() -> None:
@@ -315,12 +314,12 @@ TEXTS = st.text(max_size=40) | st.lists(PIECES, max_size=12).map("".join)
 @given(
     headers=st.dictionaries(NAMES, TEXTS, max_size=8),
     retry_after=TEXTS,
-    platform=st.sampled_from(["", "groq", "openai"]),
+    by_day=st.booleans(),
 )
 def test_no_text_of_a_header_raises_and_what_is_read_makes_sense(
-    headers: dict[str, str], retry_after: str, platform: str
+    headers: dict[str, str], retry_after: str, by_day: bool
 ) -> None:
-    found = read_quota({**headers, "retry-after": retry_after}, platform, NOW_MS)
+    found = read_quota({**headers, "retry-after": retry_after}, NOW_MS, requests_by_day=by_day)
 
     assert len({(o.window, o.kind, o.breadth) for o in found}) == len(found)
     for reading in found:

@@ -1,13 +1,13 @@
 """What a provider's own count of a limit changes in ours.
 
 Ours is exact for what went through this gateway and knows nothing of others who use the same key.
-Where the provider has less left than we think, a `Clamp` beside our window lets through no more
-than that until the stated reset. It only tightens: our own count, live leases included, always
-holds as well, so a provider that lies or lags cannot loosen a limit.
+Where the provider has less left than we think, our count is raised until it agrees, in a bucket
+that leaves our window when the provider says its count starts anew. It is never lowered: live
+leases and everything of our own always count, so that a provider which lies or lags cannot loosen
+a limit.
 
 A worker turns an answer's reading into a `Hint` (what is believed, in lengths of time); the script
-applies it to the window by `settle_hint`, and keeps the clamp by the other functions. Times are the
-server's, ms since the epoch.
+applies it to the window by `raised_by`. Times are the server's, ms since the epoch.
 """
 
 import math
@@ -26,6 +26,7 @@ LONGEST_MS: Final[Mapping[QuotaWindow, int]] = MappingProxyType(
 UNSTATED_MS: Final[Mapping[QuotaWindow, int]] = MappingProxyType(
     {QuotaWindow.MINUTE: MINUTE_S * MS_PER_S, QuotaWindow.DAY: HOUR_S * MS_PER_S}
 )  # without a reset; a day's ends sooner than it might, and the next answer renews it
+OLDEST_MS: Final = MINUTE_S * MS_PER_S  # beyond the ring of seconds nobody knows what came after
 DISPATCH_MS: Final = MS_PER_S  # an admission reaches the provider within this, or is taken anew
 NOTICED_MIN: Final = 2
 NOTICED_RATIO: Final = 0.05  # below this it is rounding, or an answer that overtook another
@@ -62,30 +63,14 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
     since: int
 
 
-class Clamp(msgspec.Struct, frozen=True, kw_only=True):
-    """A bound beside a window.
-
-    Attributes:
-        left: how much may still be reserved, at least 0.
-        until_ms: when it ends.
-        seen_at_ms: when the provider said so.
-    """
-
-    left: int
-    until_ms: int
-    seen_at_ms: int
-
-
 class Noticed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the script answers.
+    """What a reading says beyond our own count.
 
     Attributes:
-        clamp: what is stored from now on; None deletes it.
         outside: use of the limit by others, in requests or tokens; 0 when it is too little to tell.
         is_limit_lower: the provider's limit is below the configured one.
     """
 
-    clamp: Clamp | None
     outside: int = 0
     is_limit_lower: bool = False
 
@@ -97,7 +82,7 @@ def hint_of(observation: Observation, age_ms: int) -> Hint | None:
         observation: from the answer's headers.
         age_ms: time since they came, at least 0.
     """
-    if observation.remaining is None:
+    if observation.remaining is None or age_ms > OLDEST_MS:
         return None
     window = observation.window
     reset_ms = UNSTATED_MS[window] if observation.reset_ms is None else observation.reset_ms
@@ -114,40 +99,22 @@ def counts_from(hint: Hint, now_ms: int) -> int:
     return now_ms - hint.age_ms - DISPATCH_MS
 
 
-def settle_hint(stored: Clamp | None, hint: Hint, count: Count, now_ms: int) -> Noticed:
-    """The clamp after a reading; of two readings the one the provider made later holds."""
-    stored = stored if stored is not None and now_ms < stored.until_ms else None
-    seen_at_ms = now_ms - hint.age_ms
-    if stored is not None and seen_at_ms < stored.seen_at_ms <= now_ms:
-        return Noticed(clamp=stored)
-    left = max(0, hint.remaining - count.since)
-    clamp = Clamp(left=left, until_ms=now_ms + hint.hold_ms, seen_at_ms=seen_at_ms)
-    if count.limit is None:
-        return Noticed(clamp=clamp)
-    common = count.limit if hint.limit is None else min(count.limit, hint.limit)
-    outside = max(0, common - count.used - left)
-    is_noticed = outside >= max(NOTICED_MIN, math.ceil(common * NOTICED_RATIO))
-    return Noticed(
-        clamp=clamp if left < count.limit - count.used else None,
-        outside=outside if is_noticed else 0,
-        is_limit_lower=common < count.limit,
-    )
+def raised_by(hint: Hint, count: Count) -> int:
+    """By how much our count is raised, at least 0.
 
-
-def wait_ms(clamp: Clamp | None, need: int, now_ms: int) -> int:
-    """How long the clamp refuses `need`; 0 when it lets it through."""
-    if clamp is None or need <= clamp.left:
+    Nothing while we let through no more than the provider has left. Otherwise others used the key,
+    and what the provider may not have counted yet is taken off as well.
+    """
+    if count.limit is None or count.limit - count.used <= hint.remaining:
         return 0
-    return max(0, clamp.until_ms - now_ms)
+    return count.limit - count.used - max(0, hint.remaining - count.since)
 
 
-def reserve(clamp: Clamp, need: int) -> Clamp:
-    """The clamp after an admission."""
-    return msgspec.structs.replace(clamp, left=max(0, clamp.left - need))
-
-
-def correct(clamp: Clamp, *, estimate: int, actual: int, reserved_at_ms: int) -> Clamp:
-    """The clamp after a settlement; a lease the provider had counted by then changes nothing."""
-    if reserved_at_ms < clamp.seen_at_ms - DISPATCH_MS:
-        return clamp
-    return msgspec.structs.replace(clamp, left=max(0, clamp.left + estimate - actual))
+def notice(hint: Hint, count: Count) -> Noticed:
+    """Tell what a reading says about others; `count` is as it was before it was raised."""
+    if count.limit is None:
+        return Noticed()
+    common = count.limit if hint.limit is None else min(count.limit, hint.limit)
+    outside = common - count.used - hint.remaining
+    is_noticed = outside >= max(NOTICED_MIN, math.ceil(common * NOTICED_RATIO))
+    return Noticed(outside=outside if is_noticed else 0, is_limit_lower=common < count.limit)

@@ -1,0 +1,84 @@
+#!lua
+-- @name admission/observe
+-- @since 0.1.0
+-- @summary Raises the counts of a window where its provider has less left than we think; never lowers one.
+-- @keys 1 window hash 27h counters and leases of a window
+-- @args 1 age ms how long ago the provider said so
+-- @args 2 day_id yyyymmdd 0 for a rolling day
+-- @args 3 day_end ms first instant after that day, 0 for a rolling one
+-- @args 4.. limit,remaining,hold count,count,ms three for each of requests and tokens of the minute, then of the day: our limit and what the provider has left, -1 for none, and how long that holds
+-- @args last now_ms ms 0 for the server's clock
+-- @returns {1, 'ok', ..} raised by, used before, part of it that the provider may not know yet; for each of the four
+-- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
+-- @errors GW_BADARG
+-- @idempotent yes: what was raised is less than the provider has left no more
+-- @complexity O(62)
+-- @slot {provider.account}
+-- What others used is put where it leaves the window when the provider's own count is said to start
+-- anew. `core/limits/observe.py` is the rule.
+--@include lib/args.lua
+--@include lib/clock.lua
+--@include lib/window.lua
+--@include lib/present.lua
+
+local DISPATCH_MS = 1000 -- a reservation reaches the provider within this
+
+if #KEYS ~= 1 or #ARGV ~= 16 then
+  bad('one window, and sixteen arguments')
+end
+local key, age, day_id, day_end = KEYS[1], whole(1, 0), whole(2, 0), whole(3, 0)
+local dims = {}
+for at = 1, 4 do
+  local first = 3 * at + 1
+  dims[at] = { limit = whole(first, -1), remaining = whole(first + 1, -1), hold = whole(first + 2, 0) }
+end
+local now = clock_ms(whole(#ARGV, 0))
+if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
+  return { 0, DAY_STALE, now }
+end
+
+local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
+  present(key, call('HGET', key, 'now'), day_id, day_end, now)
+ends = ends + 0
+
+-- The text of a slot, also of one that is written only below.
+local function slot_text(name)
+  for at = 1, #sets, 2 do
+    if sets[at] == name then
+      return sets[at + 1], at + 1
+    end
+  end
+  return call('HGET', key, name), nil
+end
+--@include lib/observe.lua
+
+local since_r, since_t = r, t
+for second = math.max(math.floor((now - age - DISPATCH_MS) / SECOND_MS), s - SECONDS + 1), s - 1 do
+  local slot_r, slot_t = slot_read(slot_text('m' .. second % SECONDS), second)
+  since_r, since_t = since_r + slot_r, since_t + slot_t
+end
+local used, since = { rs, ts, drs, dts }, { since_r, since_t, since_r, since_t }
+local told, raised_any = {}, false
+for at, dim in ipairs(dims) do
+  local raised = raised_by(dim, used[at], since[at])
+  local is_tokens = at % 2 == 0
+  if at > 2 and not day_holds(dim.hold) then
+    raised = 0
+  end
+  if raised > 0 then
+    raised_any = true
+    if at > 2 then
+      raise_day(raised, is_tokens, dim.hold)
+    else
+      raise_minute(raised, is_tokens, dim.hold)
+    end
+  end
+  told[3 * at - 2], told[3 * at - 1], told[3 * at] = raised, used[at], since[at]
+end
+if raised_any then
+  call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet), unpack(sets))
+  if is_lap then
+    call('PEXPIRE', key, WINDOW_KEEP_MS)
+  end
+end
+return { 1, OK, unpack(told) }
