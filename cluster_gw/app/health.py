@@ -177,6 +177,7 @@ class Health:
 
     async def _book_check(self, target: Target, finding: KeyFinding, took_ms: int) -> None:
         provider, key = target.route.provider, target.key.id
+        was_routed = self.board.record(provider, key).status.is_routed
         booked = await self.board.book_check(
             provider,
             key,
@@ -197,7 +198,7 @@ class Health:
                 rejections=booked.rejections,
                 reason=record.reason,
             )
-        elif finding.verdict is KeyVerdict.VALID:
+        elif not was_routed:
             self._log.event(events.KEY_HEALTHY, provider=provider, key=key)
 
     def _note_proven(

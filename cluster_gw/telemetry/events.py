@@ -220,7 +220,11 @@ KEY_BARRED: Final = _event(
     "reason",
 )
 KEY_HEALTHY: Final = _event(
-    "key.healthy", Level.INFO, "A key was found well; it is used.", "provider", "key"
+    "key.healthy",
+    Level.INFO,
+    "A key that was barred was found well; it is used again.",
+    "provider",
+    "key",
 )
 MODEL_RETIRED: Final = _event(
     "model.retired",

@@ -94,3 +94,4 @@ def test_another_worker_goes_on_when_the_one_that_checks_is_killed(
 
     assert ask(group) == {200: 30}
     assert listings(provider) >= first + 3
+    assert "task.crashed" not in group.log()

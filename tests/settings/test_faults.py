@@ -79,25 +79,6 @@ FAULTS = [
             "1000000000000, got -1"
         ),
     ),
-    (
-        "auth.trusted_proxies",
-        ["10.0.0.0/8", "10.0.0.1/8"],
-        "auth.trusted_proxies[1]: is no IP address or network, such as 10.0.0.0/8",
-    ),
-    ("auth.ipv6_prefix", 129, "auth.ipv6_prefix: expected a whole number from 16 to 128, got 129"),
-    (
-        "routing.guardrails.unified_max_tokens",
-        0,
-        (
-            "routing.guardrails.unified_max_tokens: expected a whole number from 1 to 1000000000, "
-            "got 0"
-        ),
-    ),
-    (
-        "routing.guardrails.unified_max_tokens",
-        "aut",
-        'routing.guardrails.unified_max_tokens: unknown "aut"; did you mean "auto"?',
-    ),
     ("server.admin_port", 8080, "server.admin_port: must differ from server.port"),
     ("server", [], "server: expected a mapping, got a list"),
     ("server.drain_s", -1, "server.drain_s: expected a number from 0 to 3600, got -1"),
