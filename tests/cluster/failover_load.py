@@ -125,7 +125,7 @@ class FailoverLoad:
     async def served_often(self, count: int, within_s: float) -> None:
         """Wait until every narrow window has granted so many."""
         async with asyncio.timeout(within_s):
-            while min(self._tight().values(), default=0) < count:  # noqa: ASYNC110 - as below
+            while min(self._tight().values(), default=0) < count:  # noqa: ASYNC110 - callers have no common event
                 await asyncio.sleep(0.005)
 
     def _tight(self) -> dict[str, int]:
@@ -137,7 +137,7 @@ class FailoverLoad:
     async def silent(self, for_s: float, within_s: float) -> float:
         """Wait until nothing was granted for so long; give the last time it was (monotonic)."""
         async with asyncio.timeout(within_s):
-            while time.monotonic() - (last_s := self._last_s()) < for_s:  # noqa: ASYNC110 - too
+            while time.monotonic() - (last_s := self._last_s()) < for_s:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
         return last_s
 

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from lupa import lua51  # type: ignore[import-untyped]
+from lupa import lua51  # type: ignore[import-untyped] # it has no types
 
 HEADER_BYTES: Final = 12
 NIL, BOOLEAN, NUMBER, STRING = 0, 1, 3, 4

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import pytest
-from lupa import lua51  # type: ignore[import-untyped]
+from lupa import lua51  # type: ignore[import-untyped] # it has no types
 from redis import Redis
 from redis.commands.core import Script as Registered
 from redis.crc import key_slot
@@ -244,7 +244,7 @@ def pytest_configure(config: pytest.Config) -> None:
         made.tracer = tracer
         return made
 
-    Redis.register_script = traced  # type: ignore[assignment,method-assign]
+    Redis.register_script = traced  # type: ignore[assignment,method-assign] # that is the trick
     config.stash[TRACER] = tracer
 
 
