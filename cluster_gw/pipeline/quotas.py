@@ -78,16 +78,16 @@ class Quotas:
             self._send(target, readings, attempt.answered_s)
 
     def _is_news(self, target: Target, lease: Lease, reading: Observation) -> bool:
-        """Whether a provider has less left than our windows let through, as far as is known."""
+        """Whether a provider has nothing left, or less than we let through, as far as is known."""
         if reading.remaining is None:
             return False
         if reading.window is QuotaWindow.MINUTE:
             is_requests = reading.kind is QuotaKind.REQUESTS
             left = lease.requests_left if is_requests else lease.tokens_left
-            return reading.remaining < left
+            return reading.remaining < max(left, 1)
         left, asked_s = self._day_left.get(day_place(target, reading), (reading.remaining + 1, 0.0))
         is_time = self._clock.monotonic_s() - asked_s >= DAY_EVERY_S
-        return is_time and reading.remaining < left
+        return is_time and reading.remaining < max(left, 1)
 
     def _send(self, target: Target, readings: Sequence[Observation], answered_s: float) -> None:
         if len(self._running) >= MAX_RUNNING:

@@ -101,12 +101,13 @@ class Observing:
                 bounds = [None if one == NO_LIMIT else one for one in (rpm, tpm, rpd, tpd)]
                 if own:
                     zone = target.day_reset
-                    seen += await self._observe(plan.windows[at], zone, bounds, own, age_ms)
+                    keys = [plan.windows[at], plan.health[scope == SCOPE_KEY]]
+                    seen += await self._observe(keys, zone, bounds, own, age_ms)
         return seen
 
     async def _observe(
         self,
-        window: str,
+        keys: Sequence[str],
         zone: str,
         bounds: Sequence[int | None],
         readings: Sequence[Observation],
@@ -118,7 +119,7 @@ class Observing:
         day = self._days.of(self._clock_ms(), zone)
         status, _, *told = await self._client.run(
             self._script,
-            [window],
+            keys,
             [age_ms, day.id, day.end_ms, *observed(bounds, hints), self._server_now_ms()],
         )
         if not status:  # our clock is in another day: so would be what we know of it

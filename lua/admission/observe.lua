@@ -3,6 +3,7 @@
 -- @since 0.1.0
 -- @summary Raises the counts of a window where its provider has less left than we think; never lowers one.
 -- @keys 1 window hash 27h counters and leases of a window
+-- @keys 2 health hash 54h rest of what the window is about: where nothing is left and we have no limit
 -- @args 1 age ms how long ago the provider said so
 -- @args 2 day_id yyyymmdd 0 for a rolling day
 -- @args 3 day_end ms first instant after that day, 0 for a rolling one
@@ -14,6 +15,7 @@
 -- @idempotent yes: what was raised is less than the provider has left no more
 -- @complexity O(62)
 -- @slot {provider.account}
+-- Where we have no limit that could be raised, nothing left means a rest until then, on the provider's word.
 -- What others used is put where it leaves the window when the provider's own count is said to start
 -- anew. `core/limits/observe.py` is the rule.
 --@include lib/args.lua
@@ -23,8 +25,8 @@
 
 local DISPATCH_MS = 1000 -- a reservation reaches the provider within this
 
-if #KEYS ~= 1 or #ARGV ~= 16 then
-  bad('one window, and sixteen arguments')
+if #KEYS ~= 2 or #ARGV ~= 16 then
+  bad('a window and its health, and sixteen arguments')
 end
 local key, age, day_id, day_end = KEYS[1], whole(1, 0), whole(2, 0), whole(3, 0)
 local dims = {}
@@ -58,10 +60,13 @@ for second = math.max(math.floor((now - age - DISPATCH_MS) / SECOND_MS), s - SEC
   since_r, since_t = since_r + slot_r, since_t + slot_t
 end
 local used, since = { rs, ts, drs, dts }, { since_r, since_t, since_r, since_t }
-local told, raised_any = {}, false
+local told, raised_any, rest = {}, false, 0
 for at, dim in ipairs(dims) do
   local raised = raised_by(dim, used[at], since[at])
   local is_tokens = at % 2 == 0
+  if dim.limit < 0 and dim.remaining == 0 then
+    rest = math.max(rest, dim.hold)
+  end
   if at > 2 and not day_holds(dim.hold) then
     raised = 0
   end
@@ -80,5 +85,8 @@ if raised_any then
   if is_lap then
     call('PEXPIRE', key, WINDOW_KEEP_MS)
   end
+end
+if rest > 0 then
+--@include lib/observe_rest.lua
 end
 return { 1, OK, unpack(told) }

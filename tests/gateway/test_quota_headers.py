@@ -109,3 +109,15 @@ async def test_provider_that_says_it_has_more_loosens_nothing(
     statuses = await ask(http, gateway, 8)
 
     assert statuses == [200] * 5 + [429] * 3
+
+
+async def test_key_without_a_limit_of_ours_rests_once_its_provider_has_nothing_left(
+    start: Start, http: aiohttp.ClientSession, shared: RunningSimulator
+) -> None:
+    gateway = await begin(start, shared)
+    await use_outside(http, shared, LIMIT - 1)
+
+    statuses = await ask(http, gateway, 3)
+
+    assert statuses == [200, 429, 429]
+    assert refused_by_provider(shared) == 0

@@ -30,6 +30,7 @@ NOW_MS: Final = 1_795_000_000_000
 HEALTH: Final = KEYS.health(SLOT, "k", "m")
 STATISTICS: Final = KEYS.statistics(SLOT, "k", "m")
 OTHER_HEALTH: Final = KEYS.health(SLOT, "k", "other")
+ELSEWHERE: Final = KEYS.health(SLOT, "elsewhere", "m")[0]
 BESIDE_HEALTH: Final = KEYS.health(SLOT, "k2", "m")
 OTHERS: Final = {OTHER: OTHER_HEALTH, BESIDE: BESIDE_HEALTH}
 
@@ -107,11 +108,12 @@ class Admission:
         age_ms: int = 0,
         day: tuple[int, int] = (0, 0),
         now_ms: int = NOW_MS,
+        health: str = ELSEWHERE,
     ) -> list[Any]:
         """Observe; hints are those of requests and tokens of the minute, then of the day."""
         bounds = (limits.rpm, limits.tpm, limits.rpd, limits.tpd)
         reply: list[Any] = self._observe(
-            keys=[window],
+            keys=[window, health],
             args=[age_ms, *day, *observed(bounds, hints), now_ms],
         )
         return reply

@@ -12,6 +12,7 @@ from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.cooldown import Cause, Cooldown, Scope
+from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.lease import Outcome
 from cluster_gw.store.scripts import Scripts
@@ -80,6 +81,14 @@ def run_everything(admission: Admission) -> None:
     admission.settle("a", MODEL, WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
     admission.reserve("g", *both, now_ms=NOW_MS + 20 * MINUTE_MS, worker="dead")
     admission.reap("dead", window=WHOLE, now_ms=NOW_MS + 20 * MINUTE_MS)
+    few = Hint(remaining=0, limit=None, age_ms=0, hold_ms=1_000)
+    admission.observe(
+        WHOLE,
+        Limits(rpm=9),
+        (few, few, None, None),
+        health=OTHER_HEALTH[1],
+        now_ms=NOW_MS + 20 * MINUTE_MS,
+    )
     admission.settle("ghost", MODEL, WHOLE, now_ms=NOW_MS + 21 * MINUTE_MS)
 
 

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import MODEL, NOW_MS, OTHER, Admission
+from tests.lua.calls import HEALTH, MODEL, NOW_MS, OTHER, Admission, texts
 
 HOUR_MS = 3_600_000
 DAY = (20_261_118, NOW_MS - NOW_MS % HOUR_MS + 6 * HOUR_MS)
@@ -117,11 +117,37 @@ def test_limit_that_is_not_configured_is_left_alone(admission: Admission) -> Non
     assert admission.counters() == before
 
 
+def test_nothing_left_of_a_limit_we_do_not_have_is_a_rest_on_the_providers_word(
+    admission: Admission,
+) -> None:
+    admission.reserve("a", (MODEL, Limits()))
+    hints = (left(0, 20_000), left(5), None, None)
+
+    admission.observe(MODEL, Limits(), hints, health=HEALTH[0])
+    admission.observe(MODEL, Limits(), (left(0, 10_000), *hints[1:]), health=HEALTH[0])
+    refused = admission.reserve("b", (MODEL, Limits()), now_ms=NOW_MS + 5_000)
+    trial = admission.reserve("c", (MODEL, Limits()), now_ms=NOW_MS + 20_000)
+
+    assert (code(refused), refused[3]) == ("cooldown", 15_000)
+    assert texts(admission.redis, HEALTH[0])["rest_source"] == "authoritative"
+    assert (code(trial), trial[6]) == ("ok", 1)
+
+
+def test_nothing_left_of_a_limit_we_have_is_no_rest(admission: Admission) -> None:
+    limits = Limits(rpm=5)
+    admission.reserve("a", (MODEL, limits))
+
+    admission.observe(MODEL, limits, (left(0), *NOTHING[1:]), health=HEALTH[0])
+
+    assert not admission.redis.exists(HEALTH[0])
+    assert code(admission.reserve("b", (MODEL, limits))) == "rpm"
+
+
 def test_wrong_arguments_are_an_error(redis: Redis, scripts: Scripts) -> None:
     observe = redis.register_script(scripts["admission/observe"].text)
 
     with pytest.raises(ResponseError, match="GW_BADARG"):
-        observe(keys=[MODEL], args=[0, 0, 0, NOW_MS])
+        observe(keys=[MODEL, HEALTH[0]], args=[0, 0, 0, NOW_MS])
 
     assert redis.keys() == []
 

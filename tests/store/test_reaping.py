@@ -143,3 +143,25 @@ async def test_worker_that_comes_back_settles_what_was_reaped_once(store: Store)
     window = present({"now": (await store.client.call("HGET", "gw1:w:{p.k}:k:m", "now")).decode()})
     assert (window["i"], window["pr"], window["pt"]) == (0, 1, 70)
     assert await store.client.call("HEXISTS", "gw1:w:{p.k}:k:m", "@a") == 0
+
+
+async def test_trial_of_a_provider_is_freed_when_its_worker_is_dead(
+    store: Store, client: RedisClient, scripts: Scripts
+) -> None:
+    outage = Keys("gw1").outage("p")
+    now_ms = store.clock.server_now_ms()
+    await client.call(
+        "HSET", outage, "state", "open", "changed_at", now_ms - 2, "until", now_ms - 1
+    )
+    enter = scripts["health/enter"]
+    held = await client.run(enter, [outage], ["a", 60_000, DEAD[0].id, now_ms])
+    taken = await client.run(enter, [outage], ["b", 60_000, "alive", now_ms])
+
+    await store.reaping.sweep(DEAD, [target()], valid_until_ms=now_ms)
+    freed = await client.run(enter, [outage], ["b", 60_000, "alive", now_ms])
+
+    assert [held[:3], taken[:2], freed[:3]] == [
+        [1, b"ok", 1],
+        [0, b"trial_taken"],
+        [1, b"ok", 1],
+    ]
