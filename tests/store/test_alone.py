@@ -17,6 +17,8 @@ from tests.fakes.waiting import until_soon
 from tests.store.clocks import NOW_MS
 from tests.store.lone_worker import DONE, LoneWorker, target
 
+pytestmark = pytest.mark.timeout(60)
+
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 FAILED = Settlement(
     counts_request=True,

@@ -10,6 +10,8 @@ from cluster_gw.store.clients import ClientRefusal, Standing
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.store.lone_worker import USED, LoneWorker, claim
 
+pytestmark = pytest.mark.timeout(60)
+
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 

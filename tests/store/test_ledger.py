@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.core.limits.share import Span
+from cluster_gw.core.limits.share import DEAD_AFTER_S, Span
 from cluster_gw.store.ledger import Bound, Facts, Ledger, Shortage, Unit
+from cluster_gw.store.membership import DEAD_AFTER_MS
 from cluster_gw.units import LeaseId
 
 LOST_AT_S = 100.0
@@ -141,3 +142,7 @@ def test_no_order_of_requests_and_settlements_spends_more_than_the_share(
         recent = sum(count for at_s, count in tokens.values() if at_s > now_s - 60)
         assert recent <= 500
         assert len(running) == ledger.in_flight <= 4
+
+
+def test_others_take_a_worker_for_dead_when_the_purse_expects_it() -> None:
+    assert DEAD_AFTER_MS == DEAD_AFTER_S * 1000

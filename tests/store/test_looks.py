@@ -12,6 +12,8 @@ from tests.fakes.redis_server import RedisServer
 from tests.store.clocks import NOW_MS
 from tests.store.lone_worker import WINDOW, LoneWorker, target
 
+pytestmark = pytest.mark.timeout(60)
+
 SECOND = NOW_MS // 1000
 LATER_MS = NOW_MS + 70_000
 CALLS = 2  # the window and the client

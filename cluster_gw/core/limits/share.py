@@ -15,6 +15,7 @@ from cluster_gw.core.limits.windows import MINUTE_BUCKETS
 
 FRESH_S: Final = 60.0
 SLOTS_END_S: Final = 3600.0  # as LEASE_MAX_MS in lua/lib/window.lua: no older lease holds a slot
+DEAD_AFTER_S: Final = 4.0  # when others take this worker for dead and give its slots away
 HALF: Final = 2
 
 
@@ -164,7 +165,8 @@ class SlotPurse:
     """Requests in flight: those let in here, and slots that came free here.
 
     A lease of Redis that this worker had when it was cut off gives it its slot when it ends: nobody
-    else can know that it is free.
+    else can know that it is free. But if the others still reach Redis they take it for dead before
+    long and give its slots away (decision 0018); from then on it has its share of the limit.
     """
 
     __slots__ = ("_freed", "_held")
@@ -177,7 +179,10 @@ class SlotPurse:
         """See `Purse`."""
         if now_s - terms.lost_at_s >= SLOTS_END_S:
             return terms.of_limit - self._held
-        return terms.of_left + self._freed - self._held
+        own = terms.of_left + self._freed
+        if now_s - terms.lost_at_s >= DEAD_AFTER_S:
+            own = min(own, max(terms.of_left, terms.of_limit))
+        return own - self._held
 
     def take(self, amount: int, now_s: float) -> None:  # noqa: ARG002 - held until it ends
         """See `Purse`."""

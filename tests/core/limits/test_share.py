@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cluster_gw.core.limits.share import (
+    DEAD_AFTER_S,
     FRESH_S,
     SLOTS_END_S,
     MinutePurse,
@@ -100,6 +101,16 @@ def test_slot_comes_back_at_the_end_and_from_leases_of_redis() -> None:
     purse.correct(-1, 2.0)
 
     assert purse.room(full, 3.0) == 1
+
+
+def test_slots_that_others_may_have_given_away_are_not_used_beyond_the_share() -> None:
+    purse, full = SlotPurse(), terms(0, limit=20)
+    for _ in range(5):
+        purse.free()
+
+    assert purse.room(full, DEAD_AFTER_S - 0.1) == 5
+    assert purse.room(full, DEAD_AFTER_S) == 2
+    assert purse.room(terms(20, limit=20), DEAD_AFTER_S) == 2
 
 
 def test_slots_are_a_share_of_the_limit_once_no_older_lease_can_be_alive() -> None:
