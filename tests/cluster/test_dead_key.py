@@ -13,6 +13,7 @@ import pytest
 from tests.cluster.load import spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup
+from tests.fakes.starvation import Starvation
 from tests.fakes.waiting import until
 
 THRESHOLD: Final = 3
@@ -83,7 +84,9 @@ async def test_dead_key_is_tried_once_per_half_open_window_and_all_workers_know_
             await spread(url, chat(), count=1, over_s=0.0, headers=CLOSE)
         opened = len(dead.asked_at_s)
 
-        outcomes = await spread(url, chat(), count=REQUESTS, over_s=LOAD_S, headers=CLOSE)
+        async with Starvation() as starvation:
+            outcomes = await spread(url, chat(), count=REQUESTS, over_s=LOAD_S, headers=CLOSE)
+            starved = starvation.share()
 
         told = await asyncio.to_thread(samples, group)
     tried_at_s = dead.asked_at_s[opened - 1 :]
@@ -94,4 +97,5 @@ async def test_dead_key_is_tried_once_per_half_open_window_and_all_workers_know_
     assert outcomes.statuses == {502: len(gaps), 429: REQUESTS - len(gaps)}
     heard = told["gw_event_seconds_count"]
     assert heard >= workers * len(gaps), "a change at least for each trial, at every worker"
-    assert told['gw_event_seconds_bucket{le="0.1"}'] / heard >= 0.99, told
+    # On a machine that does other things a worker waits for its turn as this test does.
+    assert told['gw_event_seconds_bucket{le="0.1"}'] / heard >= 0.99 - starved, told
