@@ -12,6 +12,7 @@ from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.outage import WITHIN_MS, Sign
 from cluster_gw.core.limits.standing import ProviderStanding
 from cluster_gw.core.limits.windows import Gate
+from cluster_gw.errors import StoreLostError
 from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.events import ProviderEvent
@@ -86,13 +87,18 @@ class ProviderHealth:
         """Ask for the trial of a provider that was in trouble; None when it may be called.
 
         Raises:
-            StoreLostError: Redis is away; a trial that was granted ends with its time.
+            StoreLostError: whether the trial was granted is unknown; it is given back in the
+                background.
         """
-        status, code, value, now_ms = await self._client.run(
-            self._scripts["health/enter"],
-            [self._keys.outage(provider)],
-            [lease_id, min(ttl_ms, LEASE_MAX_MS), self._worker, self._server_now_ms()],
-        )
+        try:
+            status, code, value, now_ms = await self._client.run(
+                self._scripts["health/enter"],
+                [self._keys.outage(provider)],
+                [lease_id, min(ttl_ms, LEASE_MAX_MS), self._worker, self._server_now_ms()],
+            )
+        except (StoreLostError, asyncio.CancelledError):
+            self._give_back(provider, lease_id)
+            raise
         if not status:
             return Refusal(
                 gate=Gate(code.decode()), scope=SCOPE_PROVIDER, retry_after_ms=int(value)
@@ -126,7 +132,7 @@ class ProviderHealth:
         """Give back a trial that was not used, if this lease has one."""
         provider = self.trials.pop(lease_id, None)
         if provider is not None:
-            self._send(provider, (lease_id, Sign.NEUTRAL, NO_LEASE, 0, NEVER, MS_PER_S))
+            self._give_back(provider, lease_id)
 
     def hear(self, event: ProviderEvent) -> None:
         """Take over what changed; contradict it where this worker knows better."""
@@ -177,6 +183,9 @@ class ProviderHealth:
 
         template = template_of(self._scripts["health/report"], keys, REPORT_ARGS)
         self._settlements.add_call(template, bulk(*args), None, lazy=True, heard=heard)
+
+    def _give_back(self, provider: str, lease_id: LeaseId) -> None:
+        self._send(provider, (lease_id, Sign.NEUTRAL, NO_LEASE, 0, NEVER, MS_PER_S))
 
     def _untold_ago_ms(self, provider: str) -> int:
         """How long ago the last success was; `NEVER` if that is old, or was told."""
