@@ -1,6 +1,7 @@
 """What all workers know in common: what one tells the others at once, and the snapshot."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -36,6 +37,7 @@ from cluster_gw.telemetry import catalog, events
 from cluster_gw.units import MS_PER_S
 
 UNKNOWN: Final = "unknown"
+DEAF_S: Final = 5.0
 
 
 class Sharing:
@@ -80,6 +82,7 @@ class Sharing:
             snapshots, on_read=self._take_over, on_unreadable=self._note_unreadable
         )
         self._hearing = Hearing()
+        self._deaf_since_s: float | None = None
         self._reading: tuple[Reading, float] | None = None
         self._fitted_to = current.serving
         self._when_read: list[Callable[[Reading], None]] = []
@@ -149,12 +152,25 @@ class Sharing:
 
     async def _follow(self) -> None:
         await self._follower.look()
+        self._watch_bus()
         now_ms = self._coordination.server_clock_ms()
         version = self._current.view.snapshot.version
         if now_ms is not None and self._bus.is_up and self._hearing.is_deaf(version, now_ms):
             self._bus.renew()
         if self._reading is not None and self._fitted_to is not self._current.serving:
             self._fit(*self._reading)  # the configuration has changed since
+
+    def _watch_bus(self) -> None:
+        """Say once that nothing is heard though Redis is there, such as for want of rights."""
+        now_s = self._base.clock.monotonic_s()
+        if self._bus.is_up or not self._base.redis.is_up:
+            self._deaf_since_s = None
+        elif self._deaf_since_s is None:
+            self._deaf_since_s = now_s
+        elif now_s - self._deaf_since_s > DEAF_S:
+            self._deaf_since_s = math.inf  # told
+            cause = self._bus.fault
+            self._base.log.event(events.EVENTS_LOST, worker=self._base.worker_id, cause=cause)
 
     def _take_over(self, reading: Reading) -> None:
         now_s = self._base.clock.monotonic_s()

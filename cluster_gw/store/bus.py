@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoPermissionError
 
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.address import Server
@@ -20,6 +21,7 @@ from cluster_gw.store.link import BACKOFF_MAX_S, BACKOFF_MIN_S, NOBODY_KNOWS, fa
 from cluster_gw.store.topology import ConnectionSource
 
 PING_S: Final = 1.0
+REFUSED_S: Final = 5.0
 PING: Final[bytes] = pack(("PING",))
 
 
@@ -82,14 +84,17 @@ class Bus:
             heard_before = self._subscriptions
             try:
                 await self._listen_once()
+            except NoPermissionError as fault:  # only the operator can change that
+                self.fault, backoff_s = fault_text(fault), REFUSED_S
             except Exception as fault:  # noqa: BLE001 - the boundary: any means "connect again"
                 self.fault = fault_text(fault)
+                backoff_s = min(backoff_s, BACKOFF_MAX_S)
             finally:
                 self.is_up = False
             if self._subscriptions > heard_before:
                 backoff_s = BACKOFF_MIN_S
             await asyncio.sleep(backoff_s * (0.5 + self._jitter() / 2))
-            backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
+            backoff_s = min(backoff_s * 2, max(backoff_s, BACKOFF_MAX_S))
 
     async def _listen_once(self) -> None:
         """Subscribe and hand messages on until the connection is lost, which is raised."""

@@ -258,6 +258,13 @@ STRANGERS_BARRED: Final = _event(
     "networks",
     "count",
 )
+EVENTS_LOST: Final = _event(
+    "events.lost",
+    Level.WARNING,
+    "For 5 s nothing is heard of what other workers tell: changes are seen some seconds later.",
+    "worker",
+    "cause",
+)
 SNAPSHOT_UNREADABLE: Final = _event(
     "snapshot.unreadable",
     Level.WARNING,

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import aiohttp
+import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
@@ -85,3 +86,21 @@ async def test_what_is_told_holds_names_and_numbers_only(
     shape = rb"(health|model|provider) t\w+:(h|m|pb):\{a[.a1]*\}(:\S+)?( [a-z_.\d]+)+"
     for text in heard.texts:
         assert re.fullmatch(shape, text), text
+
+
+async def test_a_worker_that_hears_nothing_says_so_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL)
+    sharing = gateway.engine._sharing
+    await until_soon(lambda: sharing._bus.is_up)
+    await sharing._bus.close()
+    await until_soon(lambda: not sharing._bus.is_up)
+    monkeypatch.setattr("cluster_gw.app.sharing.DEAF_S", 0.0)
+
+    for _ in range(4):
+        await sharing._follow()
+        await asyncio.sleep(0.001)
+
+    lost = [line for line in gateway.events() if line["event"] == "events.lost"]
+    assert [line["worker"] for line in lost] == ["w1"]
