@@ -15,7 +15,7 @@ from tests.lua.byte_code import active_lines
 from tests.lua.traced import HITS_FILE, Line, Report, lines_of
 
 # Marked as what takes longer than the quick half should.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 ROOT: Final = Path(__file__).parents[2]
 LEAST: Final = 0.95
@@ -27,7 +27,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """What all other tests of scripts do, watched."""
     file = tmp_path_factory.mktemp("traced") / "hits"
     words = (
-        *("-m", "pytest", "-q", "-p", "tests.lua.traced", "tests/lua", "--timeout", "240"),
+        *("-m", "pytest", "-q", "-p", "tests.lua.traced", "tests/lua", "--timeout", "300"),
         *("-m", "not cluster and not soak", "-k", f"not {INSIDE_REDIS}"),
     )
     done = subprocess.run(
