@@ -6,8 +6,8 @@ than a second after it was taken. `script` is the time of the script as the serv
 server spends on such a call, its reading and writing of sockets included, the median of several
 rounds. Every window is full before: 25 hours and 62 seconds of calls, made with a clock of our own;
 then the server's clock takes over. Server and client have a core each. The last column says whether
-each of the two scripts stays under its ceiling, by one of the two figures; if one does not, the exit
-code is 1. What a server can do and needs is `python -m bench.stages.redis_capacity`.
+each of the two scripts stays under its ceiling by one of the two figures; if not, the exit code is
+1. What a server can do and needs is `python -m bench.stages.redis_capacity`.
 """
 
 import asyncio
@@ -236,7 +236,7 @@ def show(row: Row, sides: tuple[Side, Side]) -> bool:
     ):
         take, settle = map(find, sides)
         cells.append(f"{name} {take:5.1f} + {settle:5.1f} = {take + settle:6.1f} us")
-    # What the server spends is more than the script; the script's time counts whoever interrupts it.
+    # What the server spends is more than the script; the script's time counts who interrupts it.
     spent_us = [min(*side.script_us, statistics.median(side.cpu_us)) for side in sides]
     is_good = max(spent_us) <= row.ceiling_us
     verdict = f"{'ok' if is_good else 'FAIL'} (at most {row.ceiling_us:.0f} each)"
