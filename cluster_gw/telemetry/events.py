@@ -184,7 +184,7 @@ RESTS_LIFTED: Final = _event(
 OUTSIDE_USE: Final = _event(
     "quota.shared",
     Level.WARNING,
-    "A provider has less left than we used: others use the same key. Our limit was tightened.",
+    "A provider has less left than we count: others use the same key. Our limit was tightened.",
     *("provider", "key", "model", "window", "kind", "amount"),
 )
 LIMIT_LOWER: Final = _event(
