@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.app.base import Base
@@ -13,7 +13,7 @@ from cluster_gw.background.runner import Runner
 from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
 from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
 from cluster_gw.background.snapshot_follower import SnapshotFollower
-from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import list_models
 from cluster_gw.pipeline.view import build_view
@@ -74,7 +74,6 @@ class Sharing:
             self._leadership,
             snapshots,
             survey=self._survey_all,
-            models=self._look_at_models,
             worker_id=base.worker_id,
             monotonic_s=time.monotonic,
         )
@@ -186,13 +185,16 @@ class Sharing:
         self._current.view = build_view(reading, targets, self._plans, read_at_s)
 
     async def _survey_all(self) -> Findings:
-        targets = self._current.serving.runtime.targets.values()
-        return await self._survey.take(
-            target.limits for by_key in targets for target in by_key.values()
+        runtime, keys = self._current.serving.runtime, self._base.keys
+        found = await self._survey.take(
+            target.limits for by_key in runtime.targets.values() for target in by_key.values()
         )
-
-    async def _look_at_models(self) -> Mapping[str, ModelStanding]:
-        return await self._health.models.look(list_models(self._current.serving.runtime))
+        found.models = await self._health.models.look(list_models(runtime))
+        for provider in {provider for provider, _ in list_models(runtime)}:
+            standing = await self._health.providers.look(provider)
+            if standing.state is not BreakerState.CLOSED or standing.failed:
+                found.providers[keys.outage(provider)] = standing
+        return found
 
     def _note_unreadable(self, detail: str) -> None:
         self._base.log.event(events.SNAPSHOT_UNREADABLE, worker=self._base.worker_id, detail=detail)

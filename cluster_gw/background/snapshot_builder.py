@@ -1,9 +1,8 @@
 """Builds the snapshot that all workers rank by; one worker of the cluster does it at a time."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
-from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.core.routing.snapshot import Snapshot
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.leadership import Leadership
@@ -22,8 +21,7 @@ class SnapshotBuilder:
         membership: tells how many workers live.
         leadership: of the role `snap`.
         snapshots: where they are published.
-        survey: reads all targets of the configuration in force.
-        models: reads those of its models that are not well.
+        survey: reads all that there is to know of the configuration in force.
         worker_id: names this worker.
         monotonic_s: clock between two snapshots.
 
@@ -39,7 +37,6 @@ class SnapshotBuilder:
         snapshots: Snapshots,
         *,
         survey: Callable[[], Awaitable[Findings]],
-        models: Callable[[], Awaitable[Mapping[str, ModelStanding]]],
         worker_id: str,
         monotonic_s: Callable[[], float],
     ) -> None:
@@ -49,7 +46,6 @@ class SnapshotBuilder:
         self._leadership = leadership
         self._snapshots = snapshots
         self._survey = survey
-        self._models = models
         self._worker_id = worker_id
         self._monotonic_s = monotonic_s
         self._due_s = 0.0
@@ -89,7 +85,8 @@ class SnapshotBuilder:
             windows=found.windows,
             health=found.health,
             statistics=found.statistics,
-            models=await self._models(),
+            models=found.models,
+            providers=found.providers,
         )
         if await self._snapshots.publish(snapshot, term) is None:
             self.refused += 1

@@ -83,7 +83,7 @@ def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float)
 
 
 def _barred(snapshot: Snapshot, plan: Plan, server_ms: int) -> Barred | None:
-    """Tell what bars a target for longest: its own health, its key's, or its model's bench."""
+    """Tell what bars a target for longest: its health, its key's, its model's, its provider's."""
     found = [
         barred
         for record in plan.health
@@ -93,4 +93,7 @@ def _barred(snapshot: Snapshot, plan: Plan, server_ms: int) -> Barred | None:
     standing = snapshot.models.get(plan.model)
     if standing is not None and standing.benched_until_ms > server_ms:
         found.append(Barred(gate=Gate.BENCH, until_ms=standing.benched_until_ms))
+    outage = snapshot.providers.get(plan.outage)
+    if outage is not None and outage.wait_ms and outage.seen_ms + outage.wait_ms > server_ms:
+        found.append(Barred(gate=Gate.PROVIDER_OPEN, until_ms=outage.seen_ms + outage.wait_ms))
     return max(found, key=lambda barred: barred.until_ms, default=None)

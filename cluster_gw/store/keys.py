@@ -212,7 +212,7 @@ KEY_SHAPES: Final = (
         content="The snapshot that all workers rank by: version, at (when its building began, ms), "
         "fence of its builder's term, and blob, JSON: use of windows (requests and tokens of the "
         "minute, of the day, in flight, end of the calendar day), health, statistics (the sums of "
-        "b:… as of at) and unwell models, each by the key they were read from.",
+        "b:… as of at), unwell models and providers, each by the key they were read from.",
     ),
     KeyShape(
         pattern="{mem}:workers",

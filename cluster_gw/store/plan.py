@@ -30,6 +30,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         health: the records of the target and of its key.
         statistics: the record of the target.
         model: the record of the model over all its keys.
+        outage: the record of the provider as a whole.
         windows: the hash of each window, in order, that of the model first.
         scopes: `model`, `key` or `account` for each window.
         subjects: what a refusal by a limit is about: the windows, then the key's caps at the
@@ -45,6 +46,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     health: tuple[str, str]
     statistics: str
     model: str
+    outage: str
     windows: tuple[str, ...]
     scopes: tuple[str, ...]
     subjects: tuple[str, ...]
@@ -121,6 +123,7 @@ class Plans:
             keys=keys,
             health=health,
             model=self._keys.model(target.provider, target.model),
+            outage=self._keys.outage(target.provider),
             statistics=self._keys.statistics(slot, target.key, target.model),
             windows=windows,
             scopes=scopes,

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse, use_at
 from cluster_gw.core.routing.snapshot import HealthView
 from cluster_gw.core.routing.statistics import Statistics, bucket_of, statistics_at
@@ -35,12 +36,16 @@ class Findings(msgspec.Struct, kw_only=True):
         windows: use as of the read.
         health: what is recorded.
         statistics: as of the read.
+        models: of those that are not well over all their keys; read apart.
+        providers: of those that are not well as a whole; read apart.
     """
 
     at_ms: int = 0
     windows: dict[str, WindowUse]
     health: dict[str, HealthView]
     statistics: dict[str, Statistics]
+    models: dict[str, ModelStanding] = {}
+    providers: dict[str, ProviderStanding] = {}
 
 
 class Survey:

@@ -1,12 +1,12 @@
 """One worker builds the snapshot at a time, and one that slept is refused; on a real Redis."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from cluster_gw.background.snapshot_builder import SnapshotBuilder
 from cluster_gw.background.snapshot_follower import SnapshotFollower
-from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.routing.snapshot import Snapshot
 from cluster_gw.store.client import RedisClient
@@ -56,7 +56,6 @@ class Worker:
             self.leadership,
             snapshots,
             survey=self._survey,
-            models=self._models,
             worker_id=name,
             monotonic_s=clock.monotonic_s,
         )
@@ -70,10 +69,13 @@ class Worker:
 
     async def _survey(self) -> Findings:
         self.clock.pass_s(self.sleeps_s)
-        return Findings(windows={"w": WindowUse(1, 2, 3, 4, 5)}, health={}, statistics={})
-
-    async def _models(self) -> Mapping[str, ModelStanding]:
-        return {"m": ModelStanding(seen_ms=NOW_MS, points=3.0)}
+        return Findings(
+            windows={"w": WindowUse(1, 2, 3, 4, 5)},
+            health={},
+            statistics={},
+            models={"m": ModelStanding(seen_ms=NOW_MS, points=3.0)},
+            providers={"p": ProviderStanding(seen_ms=NOW_MS, failed=1)},
+        )
 
 
 class Fleet:
@@ -137,6 +139,7 @@ async def test_a_snapshot_arrives_as_it_was_built(fleet: Fleet) -> None:
         workers=1,
         windows={"w": WindowUse(1, 2, 3, 4, 5)},
         models={"m": ModelStanding(seen_ms=NOW_MS, points=3.0)},
+        providers={"p": ProviderStanding(seen_ms=NOW_MS, failed=1)},
     )
     assert reading.server_ms == NOW_MS + 2000
 

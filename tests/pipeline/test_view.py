@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.limits.breaker import BreakerState
+from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import UNUSED, WindowUse
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.signals import Bar
@@ -77,6 +78,17 @@ def test_a_benched_model_bars_its_route_whatever_its_keys_are(targets: Targets) 
     seen = view(targets, models={"gw1:m:{a}:one": benched})
 
     assert seen.inputs.signals.barred == {ROUTE: Bar(gate=Gate.BENCH, until_s=110.0)}
+
+
+def test_a_provider_that_is_down_bars_all_its_routes_until_its_trial_is_due(
+    targets: Targets,
+) -> None:
+    down = ProviderStanding(seen_ms=NOW_MS - 2000, state=BreakerState.OPEN, wait_ms=30_000)
+
+    seen = view(targets, providers={"gw1:pb:{a}": down})
+
+    down_until = Bar(gate=Gate.PROVIDER_OPEN, until_s=78.0)
+    assert seen.inputs.signals.barred == dict.fromkeys(("a/one", "a/two"), down_until)
 
 
 def test_without_a_snapshot_nothing_is_known_and_it_has_no_age() -> None:

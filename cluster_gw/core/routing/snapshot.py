@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.breaker import BreakerState
-from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.statistics import Statistics
@@ -55,6 +55,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         health: by record; only those that exist.
         statistics: by record; only those that exist. As of `at_ms`.
         models: by record, those of models that are not well over all their keys.
+        providers: by record, those of providers that are not well as a whole.
     """
 
     version: int = 0
@@ -65,6 +66,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     health: Mapping[str, HealthView] = {}
     statistics: Mapping[str, Statistics] = {}
     models: Mapping[str, ModelStanding] = {}
+    providers: Mapping[str, ProviderStanding] = {}
 
 
 NO_SNAPSHOT: Final = Snapshot()
