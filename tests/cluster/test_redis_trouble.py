@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 PER_S: Final = 100
 WORKERS: Final = 3
 RPM: Final = 6000
+TIGHT_RPM: Final = 300
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
 DELAY_MS: Final = 200.0
 ALLOWED_MS: Final = 2 * DELAY_MS + 50.0
@@ -186,3 +187,32 @@ async def test_worker_that_never_reached_redis_lets_in_only_what_is_open(
 
         assert load.statuses(0.6) == {status: load.statuses(0.6)[status]}
         assert load.statuses(0.6)[status] > 10
+
+
+@pytest.mark.parametrize("way", ["killed", "frozen"])
+async def test_limit_that_is_asked_for_many_times_over_holds_across_the_loss(way: str) -> None:
+    lose, regain = {
+        "killed": (RedisServer.kill, RedisServer.start),
+        "frozen": (RedisServer.freeze, RedisServer.thaw),
+    }[way]
+    with (
+        RedisServer(binary(), *DURABLE) as server,
+        simulated(rpm=TIGHT_RPM) as provider,
+        GatewayGroup(
+            one_model(provider.base_url, rpm=TIGHT_RPM), workers=WORKERS, redis_url=server.url
+        ) as group,
+    ):
+        async with Load(group, per_s=PER_S) as load:
+            await asyncio.sleep(1.5)
+            await asyncio.to_thread(lose, server)
+            await asyncio.sleep(4.0)
+            await asyncio.to_thread(regain, server)
+            await until(is_trusted, group)
+            await asyncio.sleep(3.0)
+        await everything_told(group)
+
+        totals, good = provider.stats()["totals"], load.statuses()[200]
+        assert set(load.statuses()) == {200, 429}
+        assert load.degraded() > 0
+        assert sum(totals["violations"].values()) == 0
+        assert good == totals["accepted"] == counted(server)[0] == TIGHT_RPM
