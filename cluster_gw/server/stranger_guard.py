@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.errors import ErrorBody, StoreLostError
+from cluster_gw.server.minute_counts import MinuteCounts
 from cluster_gw.server.origin import Network, find_origin, network_of
 from cluster_gw.store.strangers import APART, Strangers
-from cluster_gw.units import MINUTE_S, MS_PER_S
+from cluster_gw.units import MS_PER_S
 
-REST: Final = "other networks"
 NAMED: Final = 5  # networks that one log line names
 
 
@@ -45,8 +45,7 @@ class StrangerGuard:
         self._strangers = strangers
         self._monotonic_s = monotonic_s
         self._barred: dict[str, float] = {}
-        self._alone: dict[str, int] = {}
-        self._alone_until_s = 0.0
+        self._alone = MinuteCounts(monotonic_s, apart=APART)
         self._news: list[str] = []
         self._news_count = 0
 
@@ -67,7 +66,7 @@ class StrangerGuard:
             counted = await self._strangers.count(network)
             count, left_s = counted.count, counted.left_ms / MS_PER_S
         except StoreLostError:
-            count, left_s = self._count_alone(network, now_s)
+            count, left_s = self._alone.count(network)
         if count <= policy.rpm:
             return error
         self._bar(network, now_s + left_s)
@@ -78,14 +77,6 @@ class StrangerGuard:
         news = self._news_count, self._news
         self._news_count, self._news = 0, []
         return news
-
-    def _count_alone(self, network: str, now_s: float) -> tuple[int, float]:
-        if now_s >= self._alone_until_s:
-            self._alone, self._alone_until_s = {}, now_s + MINUTE_S
-        if len(self._alone) >= APART and network not in self._alone:
-            network = REST
-        count = self._alone[network] = self._alone.get(network, 0) + 1
-        return count, self._alone_until_s - now_s
 
     def _bar(self, network: str, until_s: float) -> None:
         if len(self._barred) >= APART:

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
@@ -37,7 +38,7 @@ def operations_app(
         metrics: the metrics of the group; None serves none.
         admin_token: opens the admin API; None keeps it shut.
     """
-    admin = AdminDoor(admin_token)
+    admin = AdminDoor(admin_token, time.monotonic)
 
     async def livez(_request: Request) -> Response:
         return Response(ALIVE, media_type=JSON)

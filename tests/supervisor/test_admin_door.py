@@ -2,7 +2,10 @@
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 
+from cluster_gw.supervisor.admin_door import WRONG_TOKENS_RPM, AdminDoor
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.operations import operations_app
 
@@ -60,3 +63,23 @@ async def test_nothing_is_behind_the_door_yet() -> None:
 async def test_a_path_that_only_begins_alike_is_no_part_of_it() -> None:
     assert (await ask("/apis", None)).status_code == 404
     assert (await ask("/livez", None)).status_code == 200
+
+
+async def test_address_that_tries_too_many_tokens_waits_but_not_who_has_the_token() -> None:
+    now_s = 100.0
+    door = Starlette(routes=[Route("/api", AdminDoor(TOKEN, lambda: now_s))])
+    transport = httpx.ASGITransport(door)
+    async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
+
+        async def try_token(token: str) -> httpx.Response:
+            return await client.get("/api", headers={"authorization": f"Bearer {token}"})
+
+        before = {(await try_token("wrong")).status_code for _ in range(WRONG_TOKENS_RPM)}
+        refused, known = await try_token("wrong"), await try_token(TOKEN)
+        now_s += 60.0
+        later = await try_token("wrong")
+
+    assert before == {401}
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+    assert refused.json()["error"]["code"] == "too_many_invalid_keys"
+    assert (known.status_code, later.status_code) == (404, 401)
