@@ -46,7 +46,7 @@ def flat_hash(redis: Redis, key: str) -> list[bytes]:
 @given(checks=CHECKS, disable_after=st.integers(1, 4))
 @example(checks=[("a.a1", "rejected", 0, 0)] * 3, disable_after=3)
 @example(checks=[("a.a1", "valid", 0, 10), ("a.a1", "rejected", 5_000, 10)], disable_after=1)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_checks_are_booked_as_the_rules_say(
     redis: Redis, scripts: Scripts, checks: list[tuple[str, str, int, int]], disable_after: int
 ) -> None:
@@ -77,7 +77,7 @@ def test_checks_are_booked_as_the_rules_say(
     entry_s=st.integers(0, 90),
     exit_s=st.integers(0, 90),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pool_is_weighed_as_the_rules_say(
     redis: Redis,
     scripts: Scripts,
@@ -193,7 +193,7 @@ CODES: Final = {None: 0, ModelStatus.SUSPECTED: 1, ModelStatus.RETIRED: 2}
 @given(ends=ENDS)
 @example(ends=[("p.m", "probable", "a", 0, 0), ("p.m", "definitive", "a", 0, 0)])
 @example(ends=[("p.m", "definitive", "a", 0, 0), ("p.m", "answered", "a", 9, 0)])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_models_are_retired_as_the_rules_say(
     redis: Redis, scripts: Scripts, ends: list[tuple[str, str, str, int, int]]
 ) -> None:
