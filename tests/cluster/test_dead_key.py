@@ -1,6 +1,7 @@
 """A dead key and many workers: one call at a time finds out whether it is well, and all know."""
 
 import asyncio
+import contextlib
 import re
 import time
 import urllib.request
@@ -38,9 +39,13 @@ class DeadUpstream:
 
     def __init__(self) -> None:
         self.asked_at_s: list[float] = []
+        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer every request of a connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = writer
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -51,6 +56,15 @@ class DeadUpstream:
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
+    async def close(self) -> None:
+        """End every connection."""
+        for writer in self._open.values():
+            writer.close()
+        await asyncio.gather(*self._open)
+        for writer in self._open.values():
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
 
 @pytest.fixture
 async def upstream() -> AsyncIterator[tuple[DeadUpstream, str]]:
@@ -59,6 +73,7 @@ async def upstream() -> AsyncIterator[tuple[DeadUpstream, str]]:
     async with server:
         port = server.sockets[0].getsockname()[1]
         yield dead, f"http://127.0.0.1:{port}/v1"
+        await dead.close()
 
 
 def samples(group: GatewayGroup) -> dict[str, float]:

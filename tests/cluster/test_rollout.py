@@ -20,7 +20,7 @@ from tests.fakes.waiting import until
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
 RPM: Final = 150
 TOGETHER: Final = 60  # of each version, while both serve

@@ -19,7 +19,7 @@ from tests.soak.subjects import COUNT
 
 LEAST_USED: Final = 0.95
 SIZES: Final = [
-    pytest.param(20_000, 6, marks=[pytest.mark.cluster, pytest.mark.timeout(120)], id="20000"),
+    pytest.param(20_000, 6, marks=[pytest.mark.cluster, pytest.mark.timeout(300)], id="20000"),
     pytest.param(1_000_000, 40, marks=[pytest.mark.soak, pytest.mark.timeout(3600)], id="million"),
 ]
 
