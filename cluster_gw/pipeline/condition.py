@@ -40,12 +40,12 @@ class Conditions:
     @property
     def are_known(self) -> bool:
         """Whether anything is known to be wrong; mostly nothing is."""
-        return bool(self._models.unwell) or bool(self._providers.outages) or bool(self._board)
+        return self._board.bars_any or bool(self._models.unwell) or bool(self._providers.outages)
 
     def barring(self, target: Target) -> Refusal | None:
         """Tell why the target's key or its model may not be used now: what lasts longest."""
         provider = target.route.provider
-        if self._board:
+        if self._board.bars_any:
             barred = self._board.barring(provider, target.key.id, target.route.model)
             if barred is not None:
                 return barred

@@ -75,6 +75,7 @@ class StatusBoard:
         keys: what is known of each key that was ever checked.
         models: what is known of models of which anything was proven.
         pool: as it was last weighed.
+        bars_any: whether any key or model may not be used; asked for each request, mostly no.
 
     Every method that asks Redis raises `StoreLostError` while it is away; what was read then stays.
     """
@@ -93,6 +94,7 @@ class StatusBoard:
         self.keys: Mapping[str, KeyRecord] = {}
         self.models: Mapping[str, ModelRecord] = {}
         self.pool = Pool()
+        self.bars_any = False
         self._barred: frozenset[str] = frozenset()
         self._retired: frozenset[str] = frozenset()
         self._settlements = settlements
@@ -106,7 +108,7 @@ class StatusBoard:
         self._server_now_ms = server_now_ms
 
     def __bool__(self) -> bool:
-        return bool(self._barred or self._retired)
+        return self.bars_any
 
     @property
     def retired_count(self) -> int:
@@ -147,6 +149,7 @@ class StatusBoard:
         now_ms = self._wall_ms()
         self._retired = frozenset(n for n, one in self.models.items() if one.bars(now_ms))
         self._barred = frozenset(n for n, one in self.keys.items() if not one.status.is_routed)
+        self.bars_any = bool(self._barred or self._retired)
 
     async def book_check(
         self, provider: str, key: str, said: str, reason: str, *, disable_after: int, took_ms: int
