@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from hashlib import sha256
 from typing import Any, Final, Self
+from unittest import mock
 
 import msgspec
 import redis
@@ -157,6 +158,11 @@ class Stage:
             catalogue = configuration({**urls, **self._urls}, self._scale, self._slots)
             self.gateway = Gateway(catalogue, self._redis_url, prefix=self.prefix)
             await opened.enter_async_context(self.gateway)
+            # Cases run side by side: what one says of a whole provider or model is not to reach
+            # the others. What it says of a target is forgotten between them (`heal`).
+            conditions = self.gateway.engine.health.conditions
+            opened.enter_context(mock.patch.object(conditions, "barring", return_value=None))
+            opened.enter_context(mock.patch.object(conditions, "is_shut", return_value=False))
             self.watch = LoopWatch()
             opened.push_async_callback(self.watch.stop)
             await asyncio.sleep(0)
