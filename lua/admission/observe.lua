@@ -21,7 +21,6 @@
 --@include lib/args.lua
 --@include lib/clock.lua
 --@include lib/window.lua
---@include lib/present.lua
 
 local DISPATCH_MS = 1000 -- a reservation reaches the provider within this
 
@@ -39,52 +38,17 @@ if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
   return { 0, DAY_STALE, now }
 end
 
-local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
-  present(key, call('HGET', key, 'now'), day_id, day_end, now)
-ends = ends + 0
-
--- The text of a slot, also of one that is written only below.
-local function slot_text(name)
-  for at = 1, #sets, 2 do
-    if sets[at] == name then
-      return sets[at + 1], at + 1
-    end
-  end
-  return call('HGET', key, name), nil
-end
---@include lib/observe.lua
-
-local since_r, since_t = r, t
-for second = math.max(math.floor((now - age - DISPATCH_MS) / SECOND_MS), s - SECONDS + 1), s - 1 do
-  local slot_r, slot_t = slot_read(slot_text('m' .. second % SECONDS), second)
-  since_r, since_t = since_r + slot_r, since_t + slot_t
-end
-local used, since = { rs, ts, drs, dts }, { since_r, since_t, since_r, since_t }
-local told, raised_any, rest = {}, false, 0
-for at, dim in ipairs(dims) do
-  local raised = raised_by(dim, used[at], since[at])
-  local is_tokens = at % 2 == 0
+local told, rest = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0
+for _, dim in ipairs(dims) do
   if dim.limit < 0 and dim.remaining == 0 then
     rest = math.max(rest, dim.hold)
   end
-  if at > 2 and not day_holds(dim.hold) then
-    raised = 0
-  end
-  if raised > 0 then
-    raised_any = true
-    if at > 2 then
-      raise_day(raised, is_tokens, dim.hold)
-    else
-      raise_minute(raised, is_tokens, dim.hold)
-    end
-  end
-  told[3 * at - 2], told[3 * at - 1], told[3 * at] = raised, used[at], since[at]
 end
-if raised_any then
-  call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet), unpack(sets))
-  if is_lap then
-    call('PEXPIRE', key, WINDOW_KEEP_MS)
-  end
+-- A clock that stepped back, or another kind of day, is for admissions to follow.
+local text = call('HGET', key, 'now')
+local newest, period = match(text or '', '^(%d+) %d+ %d+ %d+ %d+ (%d+) ')
+if newest and newest * SECOND_MS <= now and (period + 0 < CALENDAR_MIN) == (day_id == 0) then
+--@include lib/observe_window.lua
 end
 if rest > 0 then
 --@include lib/observe_rest.lua

@@ -222,8 +222,11 @@ class AdmissionModel:
         self, name: str, limits: Limits, hints: Sequence[Hint | None], *, age_ms: int, now_ms: int
     ) -> list[int]:
         """Raise what is too low; raised by, used before and since, for each of four limits."""
-        is_known = name in self.windows
-        window = self.windows.setdefault(name, Window())
+        window = self.windows.get(name)
+        second = now_ms // SECOND_MS
+        if window is None or window.minute.newest is None or second < window.minute.newest:
+            return [0] * 12
+        is_lap = window.minute.newest // MINUTE_BUCKETS != second // MINUTE_BUCKETS
         before = window.advance(now_ms)
         bounds = (limits.rpm, limits.tpm, limits.rpd, limits.tpd)
         used = [*window.minute.sums(), *window.day.sums()]
@@ -231,15 +234,13 @@ class AdmissionModel:
         told: list[int] = []
         for at, (bound, hint) in enumerate(zip(bounds, hints, strict=True)):
             count = Count(limit=bound, used=used[at], since=since[at])
-            raised = 0 if hint is None else raised_by(hint, count)
+            raised = 0 if hint is None or is_lap else raised_by(hint, count)
             if hint is not None and raised:
                 ring = window.day if at > 1 else window.minute
                 ring.raise_by(at % 2, raised, now_ms + hint.hold_ms)
             told += (raised, used[at], since[at])
         if not any(told[::3]):
             self.windows[name] = before
-            if not is_known:
-                del self.windows[name]
         return told
 
     def reap(self, name: str, workers: set[str], *, now_ms: int) -> int:
