@@ -53,11 +53,14 @@ class Caller:
         self._random = chance
         self._subjects = subjects(share)
         self._ask_at_ms = [0] * len(self._subjects)
+        self._dispatch_ms: int | None = None
         self._due: list[tuple[int, int, Lease, int]] = []
         self._number = count()
 
     async def tick(self, admissions: Admissions) -> int:
         """Do what is to be done now; tell when there is more (ms)."""
+        # At some times everybody's requests arrive at once, at others all as late as they may.
+        self._dispatch_ms = random.Random(self.now_ms).choice((0, DISPATCH_MS, None))
         while self._due and self._due[0][0] <= self.now_ms:
             self._settle(admissions, *heapq.heappop(self._due)[2:])
         for subject in self._random.sample(self._subjects, len(self._subjects)):
@@ -117,7 +120,10 @@ class Caller:
 
     def _granted(self, subject: Subject, lease: Lease, ttl_ms: int) -> str:
         """Plan how the lease ends, and give its line."""
-        arrival_ms = self.now_ms + self._random.choice((0, self._random.randint(0, DISPATCH_MS)))
+        delay_ms = self._dispatch_ms
+        arrival_ms = self.now_ms + (
+            self._random.randint(0, DISPATCH_MS) if delay_ms is None else delay_ms
+        )
         longest_ms = 60_000 if self._random.random() < SLOW else 2_500
         lag_ms = min(self._random.randint(300, longest_ms), ttl_ms - 1)
         used = round(lease.estimate_tokens * self._random.uniform(0.7, 1.0))
