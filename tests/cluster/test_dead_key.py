@@ -1,4 +1,7 @@
-"""A dead key and many workers: one call at a time finds out whether it is well, and all know."""
+"""A dead key and many workers: one call at a time finds out whether it is well, and all know.
+
+How soon they know is the machine's too: sixteen workers want cores that nobody else keeps busy.
+"""
 
 import asyncio
 import contextlib
