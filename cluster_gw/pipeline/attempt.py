@@ -352,8 +352,10 @@ class Attempt:
 
     def _limit_headers(self) -> None:
         timeouts = self.target.route.timeouts
-        first_byte_s = max(timeouts.first_byte_s, timeouts.stall_s)
-        self.dog.limit(self._clock.monotonic_s() + first_byte_s, FaultKind.HEADERS_TIMEOUT)
+        wait_s = timeouts.first_byte_s
+        if not self._exchange.request.stream:  # its first byte comes when all of it is there
+            wait_s = max(wait_s, timeouts.stall_s)
+        self.dog.limit(self._clock.monotonic_s() + wait_s, FaultKind.HEADERS_TIMEOUT)
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

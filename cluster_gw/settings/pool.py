@@ -35,7 +35,8 @@ class TimeoutSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         connect_s: until the connection stands.
-        first_byte_s: until the first byte of the answer.
+        first_byte_s: until the first byte of a stream; any other answer, which comes when it is
+            whole, has the longer of this and `stall_s`.
         stall_s: between two bytes of it.
         total_s: for the whole call.
     """

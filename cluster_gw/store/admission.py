@@ -125,9 +125,12 @@ class Admissions:
         """
         plan = self._plans.of(target)
         if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(plan):
-            ask = partial(self._ask, plan, target.day_reset, lease_id, demand)
+            # What was let in here runs, whatever the limits say by then: it has to be counted.
+            note = partial(
+                self._ask, plan, target.day_reset, lease_id, demand, bounds=plan.unlimited
+            )
             return self._stand_in.reserve(
-                plan, target, lease_id, demand, ttl_ms=ttl_ms, register=ask
+                plan, target, lease_id, demand, ttl_ms=ttl_ms, register=note
             )
         if self.refusals or self.bars:
             barred = self._barring(plan, demand.total_tokens)
@@ -226,12 +229,23 @@ class Admissions:
             self._alone.note(plan.keys[0], fault)
 
     async def _ask(
-        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
+        self,
+        plan: Plan,
+        zone: str,
+        lease_id: LeaseId,
+        demand: Demand,
+        ttl_ms: int,
+        *,
+        bounds: bytes | None = None,
     ) -> list[Reply]:
-        """Run the script, once more with the server's clock if ours is in another day."""
+        """Run the script, once more with the server's clock if ours is in another day.
+
+        With `bounds` in place of the limits of the target.
+        """
         own = bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))
         template, now_ms = plan.reserve, self._server_now_ms()
-        rest = template.tail + (bulk(now_ms) if now_ms else ZERO)
+        tail = template.tail if bounds is None else bounds
+        rest = tail + (bulk(now_ms) if now_ms else ZERO)
         day = self._days.packed(self._clock_ms(), zone)
         reply = await self._client.run_packed(
             template, b"".join((template.head, own, self._worker, day, rest))

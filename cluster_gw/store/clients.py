@@ -103,12 +103,13 @@ class Asked:
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):
-    """The calls of one client, up to their arguments, and its bounds, packed."""
+    """The calls of one client, up to their arguments, and its bounds, packed; or none of them."""
 
     hold: Template
     settle: Template
     allowance: Allowance
     bounds: bytes
+    unlimited: bytes
 
 
 class Holds:
@@ -167,6 +168,7 @@ class Holds:
                 settle=template_of(self._settle, keys, SETTLE_ARGS),
                 allowance=claim.allowance,
                 bounds=bulk(*bounds),
+                unlimited=bulk(*(NO_LIMIT for _ in bounds)),
             )
         return books
 
@@ -205,12 +207,13 @@ class Holds:
             register = partial(self._register, claim)
             asked.set_result(self._stand_in.hold(claim, ttl_ms=ttl_ms, register=register))
             return asked
-        packed = self._packed(claim, ttl_ms)
+        books = self._books_of(claim)
+        packed = self._packed(claim, ttl_ms, books.bounds)
         asked = Asked(self, claim, packed)
-        self._client.send(self._books_of(claim).hold, packed, asked)
+        self._client.send(books.hold, packed, asked)
         return asked
 
-    def _packed(self, claim: Claim, ttl_ms: int) -> bytes:
+    def _packed(self, claim: Claim, ttl_ms: int, bounds: bytes) -> bytes:
         books, now_ms = self._books_of(claim), self._server_now_ms()
         own = bulk(
             claim.id,
@@ -221,11 +224,11 @@ class Holds:
             min(ttl_ms, LEASE_MAX_MS),
         )
         now = bulk(now_ms) if now_ms else ZERO
-        return b"".join((books.hold.head, own, self._worker, books.bounds, now))
+        return b"".join((books.hold.head, own, self._worker, bounds, now))
 
     async def _register(self, claim: Claim, ttl_ms: int) -> list[Reply]:
-        """Hold in Redis what was held here; refused or not, it is settled all the same."""
-        return await self.run(claim, self._packed(claim, ttl_ms))
+        """Hold in Redis what was held here, whatever the limits say by now: it runs."""
+        return await self.run(claim, self._packed(claim, ttl_ms, self._books_of(claim).unlimited))
 
     async def run(self, claim: Claim, packed: bytes) -> list[Reply]:
         """Send a claim again, loading the scripts first: the server does not know them.

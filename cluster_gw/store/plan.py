@@ -39,6 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         limits: five bounds for each window, -1 for none.
         reserve: the call that admits; its tail are limits and caps.
         settle: the call that settles.
+        unlimited: in place of the tail of `reserve`: counts whatever the limits say.
         minute_cap_at: the window whose requests a minute are the provider's cap; 0 for none.
     """
 
@@ -54,6 +55,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[int, ...]
     reserve: Template
     settle: Template
+    unlimited: bytes
     minute_cap_at: int = 0
 
     def scope(self, position: int) -> str:
@@ -132,6 +134,7 @@ class Plans:
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
             settle=template_of(self._settle, keys, SETTLE_ARGS, caps[-1:]),
+            unlimited=bulk(*(NO_LIMIT for _ in (*limits, *caps[:-1])), *caps[-1:]),
             minute_cap_at=scopes.index(SCOPE_KEY) + 1 if has_minute_cap else 0,
         )
 

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster_gw.background.schema_watch import SchemaWatch
+from cluster_gw.background.schema_watch import AGAIN_AFTER, SchemaWatch
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -76,3 +76,19 @@ async def test_nothing_is_asked_of_a_server_that_is_gone() -> None:
     await watch.look()
 
     assert asked == []
+
+
+async def test_server_that_was_emptied_is_told_again_who_writes_there(server: RedisServer) -> None:
+    server.start()
+    client, scripts, keys = RedisClient(server.url, prefix="gw1"), load_scripts(), Keys("gw1")
+    watch = SchemaWatch(lambda: open_schema(client, scripts, keys), lambda _: None)
+    client.on_change(lambda is_up: watch.note_connection(is_up=is_up))
+    await client.start(5.0)
+    await watch.look()
+    server.command("FLUSHALL")
+
+    for _ in range(AGAIN_AFTER):
+        await watch.look()
+
+    assert await client.call("EXISTS", keys.meta()) == 1
+    await client.close()

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
+from tests.fakes.gateway import provider
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
 
@@ -94,6 +95,35 @@ async def test_the_time_budget_ends_a_silent_third_attempt(
     assert response.status == 502
     assert "hedge_abort" in response.headers["x-fallback-trail"]
     assert "time budget" in json.loads(body)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "bounds"),
+    [
+        (True, {"first_byte_s": 0.2, "stall_s": 30}),
+        (False, {"first_byte_s": 0.2, "stall_s": 0.1}),
+        (False, {"first_byte_s": 0.1, "stall_s": 0.2}),
+    ],
+)
+async def test_a_silent_provider_is_left_when_its_first_byte_is_due(
+    stream: bool,
+    bounds: dict[str, float],
+    start: Start,
+    http: aiohttp.ClientSession,
+    simulator: RunningSimulator,
+) -> None:
+    providers = {
+        "a": provider(simulator.base_url, timeouts=bounds),
+        "b": provider(simulator.base_url),
+    }
+    gateway = await start(**many_models("a", "b"), providers=providers)
+    text = steer(rules=[{"match": {"model": "m0"}, "fault": HANG}])
+    started_s = time.monotonic()
+
+    response, _ = await post(http, gateway.base_url, chat(text, stream=stream))
+
+    assert (response.status, response.headers["x-fallback-attempts"]) == (200, "1")
+    assert 0.15 < time.monotonic() - started_s < 10
 
 
 @pytest.mark.parametrize("stream", [False, True])

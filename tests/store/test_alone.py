@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from redis import Redis
 
 from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.cooldown import Cause, Cooldown
@@ -11,11 +12,13 @@ from cluster_gw.errors import StoreLostError
 from cluster_gw.store.admission import Lease, Outcome, Refusal, Settlement
 from cluster_gw.store.alone import AwayError, Mode
 from cluster_gw.store.journal import Journal
+from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ComboId
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.fakes.waiting import until_soon
+from tests.lua.calls import Admission
 from tests.store.clocks import NOW_MS
-from tests.store.lone_worker import DONE, LoneWorker, target
+from tests.store.lone_worker import DONE, WINDOW, LoneWorker, target
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -167,6 +170,29 @@ async def test_request_that_runs_when_redis_is_back_holds_its_slot_there(
     assert (during["i"], during["hrs"], during["hts"]) == (1, 1, 100)
     assert (after["i"], after["hrs"], after["hts"]) == (0, 1, 70)
     assert worker.admissions.settlements.late == 0
+
+
+async def test_request_that_runs_when_redis_is_back_is_counted_even_above_the_limit(
+    worker: LoneWorker,
+) -> None:
+    slots = target(Limits(concurrency=4))
+    held = await worker.granted("a", slots)
+    worker.clock.pass_s(1)
+    await worker.looks.look()
+    redis = Redis.from_url(worker.server.url, protocol=2, decode_responses=True)
+    others, now_ms = Admission(redis, load_scripts()), worker.clock.server_now_ms()
+    for name in "1234":  # these have ended, but nobody has told yet
+        others.reserve(name, (WINDOW, Limits()), now_ms=now_ms)
+    await worker.lose()
+    worker.admissions.settle(held, DONE)
+    lease = await worker.granted("b", slots)
+
+    await worker.regain()
+    during = await worker.counters()
+    worker.admissions.settle(lease, DONE)
+    assert await worker.admissions.drain(5.0) == 0
+
+    assert (during["i"], (await worker.counters())["i"]) == (5, 4)
 
 
 async def test_server_that_is_lost_twice_knows_everything_once(worker: LoneWorker) -> None:
