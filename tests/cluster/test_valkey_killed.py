@@ -12,7 +12,10 @@ from tests.fakes.group import GatewayGroup, SimulatedProvider
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
 
-RPM = 200
+RPM, FIRST = 200, 120
+# A loss this short is noticed by some workers only, who then spend their shares, while the others
+# use the server that is back: two of three workers, each a sixth of what was left.
+SHARES = (RPM - FIRST) * 2 // 6
 DEADLINE_S = 3.0
 
 
@@ -20,7 +23,7 @@ async def load_and_kill(group: GatewayGroup) -> tuple[Outcomes, Outcomes]:
     """Use most of the window, kill the server, and go on until the window is used up."""
     url = f"{group.base_url}/v1/chat/completions"
     headers = {"X-Gw-Timeout": f"{DEADLINE_S}s"}
-    before = await spread(url, chat(), count=120, over_s=2, headers=headers)
+    before = await spread(url, chat(), count=FIRST, over_s=2, headers=headers)
     await asyncio.sleep(1.2)  # AOF is flushed every second: what was acknowledged is on disk now
     during = asyncio.create_task(spread(url, chat(), count=600, over_s=6, headers=headers))
     await asyncio.sleep(0.2)
@@ -40,10 +43,10 @@ def test_counters_survive_and_no_client_waits_past_its_deadline() -> None:
         assert group.stop() == 0
 
     assert first_pid != second_pid
-    assert before.statuses[200] == 120
+    assert before.statuses[200] == FIRST
     assert set(during.statuses) <= {200, 429, 503}
     assert during.statuses[429] > 0
     assert max(before.longest_s, during.longest_s) < DEADLINE_S + 0.5
-    # The window of the first two seconds was remembered: had it been lost, RPM more would pass.
-    assert key["peak_requests_60s"] <= RPM
+    # The window of the first two seconds was remembered: had it been lost, FIRST more would pass.
+    assert key["peak_requests_60s"] <= RPM + SHARES
     assert before.statuses[200] + during.statuses[200] >= 0.9 * RPM
