@@ -1,16 +1,11 @@
 """Errors as answers: status, headers and the body in the caller's dialect."""
 
-from typing import Final
-
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.headers import JSON_TYPE, identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import MS_PER_S
-
-WAIT_STATUSES: Final = frozenset({429, 503})
-FIRST_SERVER_ERROR: Final = 500
-NO_RETRY: Final = (b"x-should-retry", b"false")
+from cluster_gw.wire.retry_headers import retry_headers
 
 
 async def send_error(
@@ -25,20 +20,6 @@ async def send_error(
     """Send an error before anything else has been sent."""
     headers = [*identity_headers(label, request_id), JSON_TYPE, *retry_headers(error), *extra]
     await reply.whole(error.status, headers, surface.encode_error(error, request_id))
-
-
-def retry_headers(error: ErrorBody) -> list[tuple[bytes, bytes]]:
-    """`Retry-After` in whole seconds, rounded up, and in ms beside it; on every 429 and 503.
-
-    SDKs repeat every 5xx by themselves; one that would only fail again tells them not to.
-    """
-    wait_ms = error.retry_after_ms
-    if wait_ms is None:
-        if error.status not in WAIT_STATUSES:
-            return [NO_RETRY] if error.status >= FIRST_SERVER_ERROR and not error.retryable else []
-        wait_ms = MS_PER_S
-    seconds = max(1, -(-wait_ms // MS_PER_S))
-    return [(b"retry-after", b"%d" % seconds), (b"retry-after-ms", b"%d" % wait_ms)]
 
 
 def internal_error() -> ErrorBody:

@@ -13,7 +13,7 @@ import msgspec
 
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.errors import ErrorBody
-from cluster_gw.units import ClientId, ComboId, RouteId
+from cluster_gw.units import MS_PER_S, ClientId, ComboId, RouteId
 
 CREDENTIAL_HEADERS: Final = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 PREFIX_BYTES: Final = 8
@@ -122,4 +122,17 @@ def wrong_credential() -> ErrorBody:
         type="authentication_error",
         code="invalid_api_key",
         message="Invalid API key.",
+    )
+
+
+def too_many_strangers(left_s: float) -> ErrorBody:
+    """The error of an address that sent too many requests without a valid key."""
+    return ErrorBody(
+        status=429,
+        type="rate_limit_error",
+        code="too_many_invalid_keys",
+        message="Too many requests without a valid API key came from this address; wait as told. "
+        "Requests with a valid key are served.",
+        retryable=True,
+        retry_after_ms=max(1, round(left_s * MS_PER_S)),
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.errors import ErrorBody, StoreLostError
+from cluster_gw.server.auth import too_many_strangers
 from cluster_gw.server.minute_counts import MinuteCounts
 from cluster_gw.server.origin import Network, find_origin, network_of
 from cluster_gw.store.strangers import APART, Strangers
@@ -85,16 +86,3 @@ class StrangerGuard:
         self._news_count += 1
         if len(self._news) < NAMED:
             self._news.append(network)
-
-
-def too_many_strangers(left_s: float) -> ErrorBody:
-    """The error of an address that sent too many requests without a valid key."""
-    return ErrorBody(
-        status=429,
-        type="rate_limit_error",
-        code="too_many_invalid_keys",
-        message="Too many requests without a valid API key came from this address; wait as told. "
-        "Requests with a valid key are served.",
-        retryable=True,
-        retry_after_ms=max(1, round(left_s * MS_PER_S)),
-    )

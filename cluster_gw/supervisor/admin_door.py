@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cluster_gw.errors import ErrorBody
-from cluster_gw.server.answers import retry_headers
+from cluster_gw.server.auth import too_many_strangers
 from cluster_gw.server.minute_counts import MinuteCounts
 from cluster_gw.server.origin import find_origin, network_of
-from cluster_gw.server.stranger_guard import too_many_strangers
+from cluster_gw.wire.retry_headers import retry_headers
 
 TOKEN_VARIABLE: Final = "GW_ADMIN_TOKEN"  # noqa: S105 (its name, not its value)
 SHORTEST_TOKEN: Final = 32
