@@ -7,13 +7,13 @@ import asyncio
 import contextlib
 import re
 import time
-import urllib.request
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Final
 
 import pytest
 
+from tests.cluster.fleet import samples
 from tests.cluster.load import spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup
@@ -77,13 +77,6 @@ async def upstream() -> AsyncIterator[tuple[DeadUpstream, str]]:
         port = server.sockets[0].getsockname()[1]
         yield dead, f"http://127.0.0.1:{port}/v1"
         await dead.close()
-
-
-def samples(group: GatewayGroup) -> dict[str, float]:
-    """The numbers of all workers together, by name and labels."""
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=10) as answer:  # noqa: S310
-        lines = re.findall(r"(?m)^(gw_\S+) (\S+)$", answer.read().decode())
-    return {name: float(value) for name, value in lines}
 
 
 @pytest.mark.parametrize("workers", SIZES)

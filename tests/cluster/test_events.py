@@ -1,19 +1,15 @@
 """What one worker finds out, all others act on within a tenth of a second."""
 
 import asyncio
-import re
-import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any, Final
 
 import aiohttp
-import msgspec
 import pytest
 
-from tests.cluster.pools import chat
+from tests.cluster.fleet import Fleet, running_fleet, samples
+from tests.cluster.pools import chat, foreign_url
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.fakes.starvation import Starvation
 from tests.fakes.waiting import until
 
@@ -24,41 +20,17 @@ OVER_S: Final = 5.0
 LIMITED: Final = '[[sim {"fault": {"kind": "status", "code": 429}, "times": null}]]'
 
 
-class Fleet(msgspec.Struct, frozen=True):
-    """Three workers on one Redis, each in a group of its own."""
-
-    groups: list[GatewayGroup]
-    provider: SimulatedProvider
-
-
 @pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    binary = redis_binary()
-    assert binary is not None
-    with ExitStack() as running:
-        redis = running.enter_context(RedisServer(binary))
-        provider = running.enter_context(SimulatedProvider({"any_key": True, "any_model": True}))
-        url = provider.base_url.replace("127.0.0.1", "127.1")  # a local key rests for 5 s only
-        config = {
-            "providers": {"a": {"dialect": "openai", "base_url": url}},
-            "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
-            "models": [{"provider": "a", "model": f"m{n}"} for n in range(MODELS)],
-            "combos": [{"id": "auto", "strategy": "priority", "members": "all"}],
-            "default_combo": "auto",
-        }
-        groups = [
-            running.enter_context(GatewayGroup(config, workers=1, redis_url=redis.url))
-            for _ in range(3)
-        ]
-        until(lambda: all(samples(group)["gw_events_up_count"] == 1 for group in groups))
-        yield Fleet(groups=groups, provider=provider)
-
-
-def samples(group: GatewayGroup) -> dict[str, float]:
-    """The metrics of a group by name and labels."""
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as answer:  # noqa: S310
-        lines = re.findall(r"(?m)^(gw_\S+) (\S+)$", answer.read().decode())
-    return {name: float(value) for name, value in lines}
+def fleet(provider: SimulatedProvider) -> Iterator[Fleet]:
+    config = {
+        "providers": {"a": {"dialect": "openai", "base_url": foreign_url(provider)}},
+        "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
+        "models": [{"provider": "a", "model": f"m{n}"} for n in range(MODELS)],
+        "combos": [{"id": "auto", "strategy": "priority", "members": "all"}],
+        "default_combo": "auto",
+    }
+    with running_fleet(config) as running:
+        yield running
 
 
 def when_all_is_told(group: GatewayGroup) -> dict[str, float]:
@@ -84,7 +56,9 @@ async def rest_all(session: aiohttp.ClientSession, fleet: Fleet) -> None:
     await asyncio.gather(*(one(model) for model in range(MODELS)))
 
 
-async def test_a_rest_reaches_every_worker_within_a_tenth_of_a_second(fleet: Fleet) -> None:
+async def test_a_rest_reaches_every_worker_within_a_tenth_of_a_second(
+    fleet: Fleet, provider: SimulatedProvider
+) -> None:
     async with aiohttp.ClientSession() as session, Starvation() as starvation:
         await rest_all(session, fleet)
         starved = starvation.share()
@@ -98,5 +72,5 @@ async def test_a_rest_reaches_every_worker_within_a_tenth_of_a_second(fleet: Fle
 
     codes = {(status, body["error"]["skipped"][0]["code"]) for status, body in answers}
     assert codes == {(429, "cooldown")}
-    (key,) = fleet.provider.stats()["keys"].values()
+    (key,) = provider.stats()["keys"].values()
     assert key["requests_60s"] == MODELS

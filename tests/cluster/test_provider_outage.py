@@ -7,14 +7,17 @@ from typing import Any, Final
 
 import pytest
 
+from tests.cluster.fleet import Fleet, running_fleet
 from tests.cluster.load import Outcomes, spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 COOLDOWN_S: Final = 1.0
 LOAD_S: Final = 5.0
+FAILURES: Final = 3  # of different targets; each is told, the last one opens
 MODELS: Final = tuple(f"m{number}" for number in range(5))
 DOWN: Final = '[[sim {"id": "down", "fault": {"kind": "status", "code": 503}, "times": null}]]'
 
@@ -26,7 +29,7 @@ def provider() -> Iterator[SimulatedProvider]:
 
 
 @pytest.fixture(scope="module")
-def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+def fleet(provider: SimulatedProvider) -> Iterator[Fleet]:
     config = {
         **one_model(provider.base_url),
         "models": [{"provider": "a", "model": model} for model in MODELS],
@@ -36,7 +39,7 @@ def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
             "bench": {"failures": 100},
         },
     }
-    with GatewayGroup(config, workers=3) as running:
+    with running_fleet(config) as running:
         yield running
 
 
@@ -47,34 +50,39 @@ async def calls(provider: SimulatedProvider) -> int:
     return number
 
 
-async def load(group: GatewayGroup, text: str, count: int, over_s: float) -> Outcomes:
-    url = f"{group.base_url}/v1/chat/completions"
-    return await spread(url, chat(text), count=count, over_s=over_s)
+async def ask(group: GatewayGroup, text: str) -> Outcomes:
+    return await spread(f"{group.base_url}/v1/chat/completions", chat(text), count=1, over_s=0.0)
+
+
+def told(fleet: Fleet, times: int) -> None:
+    """Wait until every worker has heard so many words about the provider."""
+    fleet.wait_for_each(lambda known: known.get('gw_events_total{kind="provider"}', 0) >= times)
 
 
 async def test_provider_that_is_down_is_called_once_per_half_open_window(
-    group: GatewayGroup, provider: SimulatedProvider
+    fleet: Fleet, provider: SimulatedProvider
 ) -> None:
-    await load(group, DOWN, 1, 0.0)
-    await asyncio.sleep(0.2)  # all workers are told
+    await ask(fleet.groups[0], DOWN)
+    await asyncio.to_thread(told, fleet, FAILURES)
     before, started_s = await calls(provider), time.monotonic()
 
-    outcomes = await load(group, DOWN, 300, LOAD_S)
+    outcomes = await fleet.spread(chat(DOWN), each=100, over_s=LOAD_S)
 
     windows = (time.monotonic() - started_s) / COOLDOWN_S + 1
     tried = await calls(provider) - before
-    assert 3 <= before <= len(MODELS)  # what it opened by is told while the next is under way
+    assert FAILURES <= before <= len(MODELS)  # while the last of them is told the next is called
     assert LOAD_S / (COOLDOWN_S + 1.0) <= tried <= windows
     assert outcomes.statuses[429] + outcomes.statuses[502] == 300
 
 
-async def test_provider_that_is_up_again_serves_everybody(
-    group: GatewayGroup, provider: SimulatedProvider
-) -> None:
-    await asyncio.sleep(COOLDOWN_S + 0.1)
-    await load(group, "hello", 1, 0.0)
-    await asyncio.sleep(0.2)
+def test_provider_that_is_up_again_serves_everybody(fleet: Fleet) -> None:
+    for group in fleet.groups:  # the first of them has the trial, the others hear how it ended
+        until_served(group)
 
-    outcomes = await load(group, "hello", 60, 1.0)
+    outcomes = asyncio.run(fleet.spread(chat("hello"), each=20, over_s=1.0))
 
     assert outcomes.statuses == {200: 60}
+
+
+def until_served(group: GatewayGroup) -> None:
+    until(lambda: asyncio.run(ask(group, "hello")).statuses == {200: 1})

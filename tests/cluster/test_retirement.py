@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from tests.cluster.load import Outcomes, spread
+from tests.cluster.fleet import running_fleet
+from tests.cluster.load import spread
 from tests.cluster.pools import chat, one_model
-from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.waiting import until
+from tests.fakes.group import SimulatedProvider
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
@@ -23,19 +23,15 @@ def calls(provider: SimulatedProvider) -> int:
 
 
 def test_retired_model_is_called_by_no_worker(provider: SimulatedProvider) -> None:
-    text = f"[[sim {json.dumps(GONE)}]]"
-    with GatewayGroup(one_model(provider.base_url), workers=3) as group:
-
-        def ask(count: int) -> Outcomes:
-            url = f"{group.base_url}/v1/chat/completions"
-            return asyncio.run(spread(url, chat(text), count=count, over_s=0.1))
-
-        first = ask(1).statuses
-        until(lambda: ask(12).statuses == {503: 12})
+    body = chat(f"[[sim {json.dumps(GONE)}]]")
+    with running_fleet(one_model(provider.base_url)) as fleet:
+        url = f"{fleet.groups[0].base_url}/v1/chat/completions"
+        first = asyncio.run(spread(url, body, count=1, over_s=0.0)).statuses
+        fleet.wait_for_each(lambda told: told["gw_models_retired_count"] == 1)
         before = calls(provider)
-        refused = ask(60).statuses
+        refused = asyncio.run(fleet.spread(body, each=20, over_s=0.1)).statuses
 
         assert (first, before) == ({404: 1}, 1)
         assert refused == {503: 60}
         assert calls(provider) == before
-        assert "model.retired" in group.log()
+        assert fleet.log().count("model.retired") == 1

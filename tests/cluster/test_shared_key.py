@@ -7,14 +7,17 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+from tests.cluster.fleet import samples
 from tests.cluster.load import spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 LIMIT: Final = 60
 OUTSIDE: Final = 35
+OUTSIDE_USE: Final = 'gw_outside_use_total{kind="requests",provider="a"}'
 SECRET: Final = "upstream-secret"
 
 
@@ -47,7 +50,8 @@ async def test_workers_together_use_no_more_than_others_left(
     await use_outside(provider)
 
     first = await spread(url, chat(), count=1, over_s=0.0)
-    await asyncio.sleep(0.2)  # one worker saw it, and told the counters of all
+    # One worker saw it, and told the counters of all.
+    await asyncio.to_thread(until, lambda: bool(samples(group).get(OUTSIDE_USE)))
     outcomes = await spread(url, chat(), count=90, over_s=3.0)
 
     stats: dict[str, Any] = await asyncio.to_thread(provider.stats)

@@ -5,17 +5,15 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any, Final
 
 import aiohttp
 import msgspec
 import pytest
 
-from tests.cluster.pools import chat
-from tests.cluster.test_events import samples
+from tests.cluster.fleet import Fleet, running_fleet, samples
+from tests.cluster.pools import chat, foreign_url
 from tests.fakes.group import GatewayGroup, SimulatedProvider, get_json
-from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -24,11 +22,14 @@ WITHIN_S: Final = 5.0
 LIMITED: Final = '[[sim {"fault": {"kind": "status", "code": 429}, "times": null}]]'
 
 
-class Fleet(msgspec.Struct, frozen=True):
-    """Three workers on one Redis, each in a group of its own."""
+class Observed(msgspec.Struct, frozen=True):
+    """Three workers, and the snapshots they build and rank by."""
 
-    groups: list[GatewayGroup]
-    redis: RedisServer
+    fleet: Fleet
+
+    @property
+    def groups(self) -> list[GatewayGroup]:
+        return self.fleet.groups
 
     def versions(self) -> list[int]:
         """The snapshot each worker ranks by."""
@@ -51,7 +52,7 @@ class Fleet(msgspec.Struct, frozen=True):
 
     def newest(self) -> int:
         """The version in Redis."""
-        reply = self.redis.command("HGET", "gw1:{snap}:cur", "version")
+        reply = self.fleet.redis.command("HGET", "gw1:{snap}:cur", "version")
         return int(reply.split(b"\r\n")[1])
 
     def wait_for_next(self) -> int:
@@ -62,27 +63,18 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    binary = redis_binary()
-    assert binary is not None
-    with ExitStack() as running:
-        redis = running.enter_context(RedisServer(binary))
-        provider = running.enter_context(SimulatedProvider({"any_key": True, "any_model": True}))
-        url = provider.base_url.replace("127.0.0.1", "127.1")  # a local key rests for 5 s only
-        config = {
-            "providers": {"a": {"dialect": "openai", "base_url": url}},
-            "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
-            "models": [{"provider": "a", "model": f"m{n}"} for n in range(3)],
-            "combos": [{"id": "auto", "strategy": "priority", "members": "all"}],
-            "default_combo": "auto",
-        }
-        groups = [
-            running.enter_context(GatewayGroup(config, workers=1, redis_url=redis.url))
-            for _ in range(3)
-        ]
-        fleet = Fleet(groups=groups, redis=redis)
-        until(lambda: min(fleet.versions()) > 0)
-        yield fleet
+def observed(provider: SimulatedProvider) -> Iterator[Observed]:
+    config = {
+        "providers": {"a": {"dialect": "openai", "base_url": foreign_url(provider)}},
+        "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
+        "models": [{"provider": "a", "model": f"m{n}"} for n in range(3)],
+        "combos": [{"id": "auto", "strategy": "priority", "members": "all"}],
+        "default_combo": "auto",
+    }
+    with running_fleet(config) as fleet:
+        observed = Observed(fleet)
+        until(lambda: min(observed.versions()) > 0)
+        yield observed
 
 
 async def ask(group: GatewayGroup, text: str, **fields: Any) -> Any:
@@ -96,11 +88,11 @@ async def ask(group: GatewayGroup, text: str, **fields: Any) -> Any:
         return await response.json()
 
 
-async def test_three_workers_rank_by_the_same_version_and_say_why(fleet: Fleet) -> None:
-    await ask(fleet.groups[0], LIMITED, model="a/m0")
-    await asyncio.to_thread(fleet.wait_for_next)
+async def test_three_workers_rank_by_the_same_version_and_say_why(observed: Observed) -> None:
+    await ask(observed.groups[0], LIMITED, model="a/m0")
+    await asyncio.to_thread(observed.wait_for_next)
 
-    answers = [await ask(group, "hello") for group in fleet.groups]
+    answers = [await ask(group, "hello") for group in observed.groups]
 
     (version,) = {answer["snapshot"]["version"] for answer in answers}
     assert version > 0
@@ -110,40 +102,40 @@ async def test_three_workers_rank_by_the_same_version_and_say_why(fleet: Fleet) 
         reason = answer["ranking"][2]["reasons"][-1]
         assert reason.startswith("cooldown for ")
         assert reason.endswith(f"snapshot {version}")
-    ages = [get_json(f"{one.admin_url}/readyz")["snapshot"]["age_ms"] for one in fleet.groups]
+    ages = [get_json(f"{one.admin_url}/readyz")["snapshot"]["age_ms"] for one in observed.groups]
     assert all(0 <= age <= 7000 for age in ages)
 
 
-async def test_another_worker_builds_when_the_builder_is_killed(fleet: Fleet) -> None:
-    builder = await asyncio.to_thread(fleet.builder)
-    before = fleet.newest()
+async def test_another_worker_builds_when_the_builder_is_killed(observed: Observed) -> None:
+    builder = await asyncio.to_thread(observed.builder)
+    before = observed.newest()
 
     os.kill(builder.worker_pids()[0], signal.SIGKILL)
     killed_s = time.monotonic()
-    await asyncio.to_thread(until, lambda: fleet.newest() > before, 2 * WITHIN_S)
+    await asyncio.to_thread(until, lambda: observed.newest() > before, 2 * WITHIN_S)
 
     assert time.monotonic() - killed_s <= WITHIN_S
-    until(lambda: len(set(fleet.versions())) == 1 and min(fleet.versions()) > before)
+    until(lambda: len(set(observed.versions())) == 1 and min(observed.versions()) > before)
 
 
 async def test_a_builder_that_sleeps_is_replaced_and_does_no_harm_when_it_wakes(
-    fleet: Fleet,
+    observed: Observed,
 ) -> None:
-    sleeper = await asyncio.to_thread(fleet.builder)
-    pid, before = sleeper.worker_pids()[0], fleet.newest()
-    place, built = fleet.groups.index(sleeper), fleet.built()
+    sleeper = await asyncio.to_thread(observed.builder)
+    pid, before = sleeper.worker_pids()[0], observed.newest()
+    place, built = observed.groups.index(sleeper), observed.built()
 
     os.kill(pid, signal.SIGSTOP)
     try:
-        await asyncio.to_thread(until, lambda: fleet.newest() > before, 2 * WITHIN_S)
+        await asyncio.to_thread(until, lambda: observed.newest() > before, 2 * WITHIN_S)
     finally:
         os.kill(pid, signal.SIGCONT)
-    seen = [fleet.newest()]
+    seen = [observed.newest()]
     for _ in range(60):
         await asyncio.sleep(0.05)
-        seen.append(fleet.newest())
+        seen.append(observed.newest())
 
     assert seen == sorted(seen)
-    until(lambda: len(set(fleet.versions())) == 1)
-    risen = [new > old for old, new in zip(built, fleet.built(), strict=True)]
+    until(lambda: len(set(observed.versions())) == 1)
+    risen = [new > old for old, new in zip(built, observed.built(), strict=True)]
     assert any(rose for at, rose in enumerate(risen) if at != place)
