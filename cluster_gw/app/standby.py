@@ -19,6 +19,7 @@ from cluster_gw.store.snapshots import Reading
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
+from cluster_gw.telemetry.seldom import Seldom
 from cluster_gw.units import MS_PER_S
 
 REMIND_S: Final = 60.0
@@ -63,6 +64,7 @@ class Standby:
         self._seen_version = 0
         self._looking: asyncio.Task[None] | None = None
         self._before = (0, 0, 0)
+        self._losses = Seldom(alone.monotonic_s)
         alone.when_trusted(self._look_soon)
         coordination.when_beat_is_lost(lambda fault: alone.note(keys.workers(), fault))
 
@@ -106,7 +108,11 @@ class Standby:
         self._looking = asyncio.get_running_loop().create_task(self.look())
 
     async def remind(self) -> None:
-        """Say that Redis still is away, if it is."""
+        """Say that Redis still is away, or was again and again."""
+        count = self._losses.take_untold()
+        if count:
+            worker = self._worker_id
+            self._log.event(events.REDIS_UNSTEADY, worker=worker, what="alone", count=count)
         if self._alone.is_away:
             self._log.event(
                 events.ALONE_CONTINUED, **self._since(), journal=len(self._alone.journal)
@@ -115,14 +121,17 @@ class Standby:
     def _begin(self) -> None:
         alone = self._alone
         self._before = (alone.grants, alone.refusals, alone.journal.replayed)
-        self._log.event(
-            events.ALONE_BEGUN,
-            worker=self._worker_id,
-            mode=alone.mode.value,
-            cause=self._redis.fault or alone.cause,
-        )
+        if self._losses.may_tell_loss():
+            self._log.event(
+                events.ALONE_BEGUN,
+                worker=self._worker_id,
+                mode=alone.mode.value,
+                cause=self._redis.fault or alone.cause,
+            )
 
     def _end(self) -> None:
+        if not self._losses.may_tell_return():
+            return
         replayed = self._alone.journal.replayed - self._before[2]
         self._log.event(events.ALONE_ENDED, **self._since(), replayed=replayed)
 

@@ -36,6 +36,7 @@ from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
+from cluster_gw.telemetry.seldom import EACH_S, Seldom
 from cluster_gw.units import BYTES_PER_KB
 
 ORPHAN_DRAIN_S: Final = 1.0
@@ -105,6 +106,7 @@ class Worker:
         self._registry = Registry()
         self._version = options.generation
         self._exit_code = 0
+        self._losses = Seldom(time.monotonic)
         self._current = Current(build_serving(self._settings, self._version))
 
     async def run(self) -> int:
@@ -214,6 +216,7 @@ class Worker:
         losses = LossWatch(lambda: engine.lost_settlements, self._note_losses)
         runner.every(LOSS_LOOK_S, "loss_watch", losses.look)
         runner.every(LOSS_LOOK_S, "stranger_watch", lambda: self._note_strangers(engine))
+        runner.every(EACH_S, "flap_watch", self._note_flapping)
         schema = SchemaWatch(engine.open_schema, self._leave_redis)
         engine.redis.on_change(lambda is_up: schema.note_connection(is_up=is_up))
         runner.every(SCHEMA_LOOK_S, "schema_watch", schema.look)
@@ -229,6 +232,12 @@ class Worker:
         count, networks = engine.deps.guard.take_news()
         if count:
             self._log.event(events.STRANGERS_BARRED, networks=networks, count=count)
+
+    async def _note_flapping(self) -> None:
+        count = self._losses.take_untold()
+        if count:
+            worker = self._options.worker_id
+            self._log.event(events.REDIS_UNSTEADY, worker=worker, what="connection", count=count)
 
     async def _flush_log(self) -> None:
         self._log.flush()
@@ -272,10 +281,11 @@ class Worker:
     def _note_redis(self, engine: Engine, *, is_up: bool) -> None:
         if not self._current.is_started or self._current.is_draining:
             return  # the first connection and the last goodbye are no news
-        if is_up:
+        if not is_up:
+            if self._losses.may_tell_loss():
+                self._log_redis_lost(engine)
+        elif self._losses.may_tell_return():
             self._log.event(events.REDIS_RETURNED, worker=self._options.worker_id)
-        else:
-            self._log_redis_lost(engine)
 
     def _log_redis_lost(self, engine: Engine) -> None:
         worker, cause = self._options.worker_id, engine.redis.fault

@@ -118,6 +118,14 @@ REDIS_LOST: Final = _event(
     "cause",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
+REDIS_UNSTEADY: Final = _event(
+    "redis.unsteady",
+    Level.WARNING,
+    "Redis is lost again and again: so many losses were counted instead of logged, in a minute.",
+    "worker",
+    "what",
+    "count",
+)
 ALONE_BEGUN: Final = _event(
     "alone.begun",
     Level.WARNING,

@@ -139,7 +139,7 @@ async def until(holds: Callable[[GatewayGroup], bool], group: GatewayGroup) -> N
     until_s = time.monotonic() + WITHIN_S
     while not await asyncio.to_thread(holds, group):
         if time.monotonic() > until_s:
-            raise AssertionError(f"{holds.__name__}: {metrics(group)}\n{group.log()[-4000:]}")
+            raise AssertionError(f"{holds}: {metrics(group)}\n{group.log()[-4000:]}")
         await asyncio.sleep(0.05)
 
 

@@ -1,14 +1,18 @@
 """Troubles of Redis beside its absence: slow, empty, lost again and again, or never there."""
 
 import asyncio
+from collections import Counter
+from functools import partial
 from typing import Final
 
 import pytest
 
+from cluster_gw.telemetry.seldom import MOST
 from tests.cluster.lost_load import (
     Load,
     binary,
     counted,
+    events,
     is_settled,
     is_trusted,
     metric,
@@ -27,6 +31,7 @@ WORKERS: Final = 3
 RPM: Final = 6000
 TIGHT_RPM: Final = 300
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
+RECONNECTS: Final = "gw_redis_reconnects_total"
 DELAY_MS: Final = 200.0
 ALLOWED_MS: Final = 2 * DELAY_MS + 50.0
 
@@ -37,6 +42,10 @@ def group_of(
     config = one_model(provider.base_url, rpm=RPM)
     config["redis"] = {"when_lost": when_lost}
     return GatewayGroup(config, workers=WORKERS, redis_url=url, has_redis=has_redis)
+
+
+def has_reconnected(times: int, group: GatewayGroup) -> bool:
+    return metric(group, RECONNECTS) >= times
 
 
 async def everything_told(group: GatewayGroup) -> None:
@@ -150,6 +159,24 @@ async def test_line_that_lets_hardly_anything_through_is_not_waited_for() -> Non
         assert load.statuses() == {200: good}
         assert sum(totals["violations"].values()) == 0
         assert counted(server) == (good, totals["tokens"], 0)
+
+
+async def test_connection_that_flaps_is_logged_a_few_times_by_each_worker() -> None:
+    with (
+        RedisServer(binary()) as server,
+        Relay(server.path) as relay,
+        simulated(rpm=RPM) as provider,
+        group_of(provider, relay.url) as group,
+    ):
+        for lost in range(1, 3 * MOST):
+            relay.drop()
+            await until(partial(has_reconnected, WORKERS * lost), group)
+        assert group.stop() == 0
+
+        for name in ("redis.lost", "redis.returned"):
+            by_worker = Counter(line["worker"] for line in events(group, name))
+            assert len(by_worker) == WORKERS
+            assert set(by_worker.values()) == {MOST}
 
 
 async def test_closed_refuses_at_once_and_sends_nothing() -> None:
