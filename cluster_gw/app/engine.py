@@ -174,7 +174,8 @@ class Engine:
             ),
             cursors=Cursors(self.redis, self._scripts, self._keys, self._alone),
             guard=StrangerGuard(
-                Strangers(self.redis, self._scripts, self._keys), clock.monotonic_s
+                Strangers(self.redis, self._scripts, self._keys, alone=self._alone),
+                clock.monotonic_s,
             ),
             registry=registry,
             log=log,

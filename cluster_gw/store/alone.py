@@ -134,6 +134,11 @@ class Alone:
         """Whether the part that has a key is away, so that this worker decides by itself."""
         return self.absence.is_away(self.absence.part_of(key))
 
+    def is_doubted(self, key: str) -> bool:
+        """Whether the part that has a key did not answer lately: what can do without it does."""
+        doubt = self.doubts.get(self.absence.part_of(key)) if self.doubts else None
+        return doubt is not None and not doubt.is_back
+
     def note(self, key: str, fault: StoreLostError) -> None:
         """A call for a key was lost."""
         if not isinstance(fault, AwayError):

@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.errors import StoreLostError
 from cluster_gw.store.admission import server_clock
+from cluster_gw.store.alone import Alone, AwayError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
@@ -32,6 +34,8 @@ class Strangers:
         scripts: the loaded scripts.
         keys: builds key names.
         server_now_ms: the time scripts work with; 0 (the default) means the server's own.
+        alone: tells whether Redis is in doubt, and is told when it does not answer; without it
+            every call is waited for.
     """
 
     def __init__(
@@ -41,19 +45,29 @@ class Strangers:
         keys: Keys,
         *,
         server_now_ms: Callable[[], int] = server_clock,
+        alone: Alone | None = None,
     ) -> None:
         self._client = client
         self._script = scripts["client/count_stranger"]
         self._key = keys.strangers()
         self._server_now_ms = server_now_ms
+        self._alone = alone
 
     async def count(self, network: str) -> Counted:
         """Count one request from a network.
 
         Raises:
-            StoreLostError: Redis is away; it may have been counted.
+            AwayError: Redis is in doubt and was not asked.
+            StoreLostError: it did not answer; the request may have been counted.
         """
-        reply = await self._client.run(
-            self._script, [self._key], [network, APART, self._server_now_ms()]
-        )
+        if self._alone is not None and self._alone.is_doubted(self._key):
+            raise AwayError("redis is in doubt")
+        try:
+            reply = await self._client.run(
+                self._script, [self._key], [network, APART, self._server_now_ms()]
+            )
+        except StoreLostError as fault:
+            if self._alone is not None:
+                self._alone.note(self._key, fault)
+            raise
         return Counted(count=int(reply[2]), left_ms=int(reply[3]))
