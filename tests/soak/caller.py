@@ -1,4 +1,4 @@
-"""One of the processes that share twenty targets in virtual time; killed at any moment.
+"""One of the processes that share all targets in virtual time; killed at any moment.
 
 A line on stdin is the time: it settles what is due, asks for every target until it is refused, and
 answers with the next time at which it has something to do. What it dispatches, and what it will
@@ -10,6 +10,7 @@ import heapq
 import os
 import random
 import sys
+from collections import defaultdict
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -20,16 +21,19 @@ from cluster_gw.store.admission import Admissions, Lease, Refusal, Settlement
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import LeaseId
-from tests.soak.subjects import KEYS, LARGEST, SMALLEST, Subject, subjects
+from tests.soak.subjects import KEYS, LARGEST, LONG_MS, SMALLEST, TOKENS, Subject, subjects
 
 DRAIN: Final = b"drain\n"
 DISPATCH_MS: Final = 1000  # the longest a request may take from its admission to the provider
 AT_ONCE: Final = 12
+MARGIN_MS: Final = 2000  # by which a request ends before its lease
+MANY_MS: Final = 2000
+LOOK_AGAIN_MS: Final = 600_000  # by then everything has ended that a killed caller left
 DUPLICATES: Final = 0.05
 LATE: Final = 0.02
 SLOW: Final = 0.15
 DEADLINE_S: Final = 20.0
-TOKEN_GATES: Final = frozenset({Gate.TPM, Gate.TPD})
+COMES_BACK: Final = TOKENS | {Gate.CONCURRENCY}
 
 
 def settlement(tokens: int) -> Settlement:
@@ -52,7 +56,11 @@ class Caller:
         self._book = book
         self._random = chance
         self._subjects = subjects(share)
+        self._members: defaultdict[str, list[Subject]] = defaultdict(list)
+        for subject in self._subjects:
+            self._members[subject.target.account].append(subject)
         self._ask_at_ms = [0] * len(self._subjects)
+        self._again_at_ms = [0] * len(self._subjects)
         self._dispatch_ms: int | None = None
         self._due: list[tuple[int, int, Lease, int]] = []
         self._number = count()
@@ -89,8 +97,13 @@ class Caller:
             if not refusals:
                 continue
             wait_ms = max(1, min(refusal.retry_after_ms for refusal in refusals))
-            self._ask_at_ms[subject.number] = self.now_ms + wait_ms
-            if largest == SMALLEST or not TOKEN_GATES & {refusal.gate for refusal in refusals}:
+            if subject.gate is Gate.CONCURRENCY:  # nobody can tell when a slot is free
+                wait_ms = self._random.randint(wait_ms, MANY_MS)
+            at_ms, again_at_ms = self.now_ms + wait_ms, self._again_at_ms[subject.number]
+            if self.now_ms < again_at_ms:
+                at_ms = min(at_ms, again_at_ms)
+            self._ask_at_ms[subject.number] = at_ms
+            if largest == SMALLEST or not TOKENS & {refusal.gate for refusal in refusals}:
                 return
             largest = SMALLEST
 
@@ -115,6 +128,8 @@ class Caller:
         for (_, _, ttl_ms), lease in zip(asked, answers, strict=True):
             if isinstance(lease, Lease):
                 lines.append(self._granted(subject, lease, ttl_ms))
+                again_at_ms = (self.now_ms // LOOK_AGAIN_MS + 2) * LOOK_AGAIN_MS
+                self._again_at_ms[subject.number] = again_at_ms
         self._write("\n".join([*lines, "E"]))
         return answers
 
@@ -124,8 +139,10 @@ class Caller:
         arrival_ms = self.now_ms + (
             self._random.randint(0, DISPATCH_MS) if delay_ms is None else delay_ms
         )
-        longest_ms = 60_000 if self._random.random() < SLOW else 2_500
-        lag_ms = min(self._random.randint(300, longest_ms), ttl_ms - 1)
+        lasts_ms = (300, 60_000 if self._random.random() < SLOW else 2_500)
+        if subject.gate is Gate.CONCURRENCY:
+            lasts_ms = LONG_MS
+        lag_ms = min(self._random.randint(*lasts_ms), ttl_ms - MARGIN_MS)
         used = round(lease.estimate_tokens * self._random.uniform(0.7, 1.0))
         if self._random.random() < LATE:  # after its expiry, when only the prompt is still held
             lag_ms = ttl_ms + self._random.randint(0, 400_000)
@@ -144,9 +161,10 @@ class Caller:
     def _settle(self, admissions: Admissions, lease: Lease, used: int) -> None:
         self._write(f"S {lease.id} {used} {self.now_ms}")
         admissions.settle(lease, settlement(used))
-        number = int(lease.target.account[1:])
-        if self._subjects[number].gate in TOKEN_GATES:  # some may have come back
-            self._ask_at_ms[number] = min(self._ask_at_ms[number], self.now_ms + 1)
+        for subject in self._members[lease.target.account]:
+            if subject.gate in COMES_BACK:
+                at_ms = self._ask_at_ms[subject.number]
+                self._ask_at_ms[subject.number] = min(at_ms, self.now_ms + 1)
 
     def _write(self, text: str) -> None:
         os.write(self._book, f"{text}\n".encode())
@@ -171,9 +189,8 @@ async def main(url: str, name: str, share: int, skew_ms: int, folder: str) -> No
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(times), sys.stdin)
     os.write(1, b"0\n")  # ready
     while (line := await times.readline()) != b"end\n":
-        if line == DRAIN or int(line) - caller.now_ms > DISPATCH_MS:
-            assert await admissions.drain(DEADLINE_S) == 0
         if line == DRAIN:
+            assert await admissions.drain(DEADLINE_S) == 0
             os.write(1, b"0\n")
             continue
         caller.now_ms = int(line)

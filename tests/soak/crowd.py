@@ -14,17 +14,20 @@ from redis import Redis
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import LeaseId
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
 from tests.soak.caller import DEADLINE_S, settlement
-from tests.soak.ledger import Counted, Ledger, expected
-from tests.soak.subjects import END_MS, KEYS, START_MS, Subject, subjects
+from tests.soak.judge import CapsCounted, Counted, expected, expected_of_caps
+from tests.soak.ledger import Ledger
+from tests.soak.subjects import END_MS, GROUPS, KEYS, START_MS, Subject, scopes, subjects
 
 CALLERS: Final = 8
 SKEW_MS: Final = 600_000
 STEP_MS: Final = 400  # time goes on to the next event, and up to so much further
+TOGETHER_MS: Final = 1000  # settlements may be so late, as they may be anywhere
 REPEATED_MS: Final = 60_000  # settlements of a killed caller since then are sent once more
 KILL_WITHIN_S: Final = 0.004
 AFTERWARDS_MS: Final = 600_000
@@ -54,7 +57,7 @@ class Crowd:
     Args:
         redis_url: an empty server.
         folder: for the books.
-        share: about how many admissions for each subject.
+        share: about how many admissions for each group of targets.
         kills: how many callers are killed, spread over all admissions.
         seed: of all that is random.
 
@@ -65,6 +68,7 @@ class Crowd:
 
     def __init__(self, redis_url: str, folder: Path, *, share: int, kills: int, seed: int) -> None:
         self.every = subjects(share)
+        self.scopes = scopes(self.every)
         self.ledger = Ledger(folder)
         self.faults: list[str] = []
         self.killed = 0
@@ -110,7 +114,7 @@ class Crowd:
 
     async def run(self) -> None:
         """Until nobody has anything left to do."""
-        kill_at = self._share * len(self.every) // (self._kills + 1)
+        kill_at = self._share * GROUPS // (self._kills + 1)
         next_kill, next_check, look_s = kill_at, kill_at // 2, time.monotonic()
         while self._now_ms < END_MS:
             is_kill = len(self.ledger.granted) >= next_kill
@@ -123,8 +127,10 @@ class Crowd:
             if len(self.ledger.granted) >= next_check:
                 next_check += 2 * kill_at
                 await self.check()
-            step_ms = self._random.randint(0, STEP_MS)
-            self._now_ms = max(self._now_ms + 1, min([*wanted, END_MS]) + step_ms)
+            next_ms = min([*wanted, END_MS]) + self._random.randint(0, STEP_MS)
+            if next_ms - self._now_ms > TOGETHER_MS:
+                await self._have_all_applied()
+            self._now_ms = max(self._now_ms + 1, next_ms)
         for one in self._processes:
             one.tell("end")
         assert [await one.process.wait() for one in self._processes] == [0] * CALLERS
@@ -135,13 +141,10 @@ class Crowd:
 
     async def check(self) -> None:
         """Hold every counter against the books; nobody calls meanwhile."""
-        assert await self._admissions.drain(DEADLINE_S) == 0
         self.checks += 1
-        for one in self._processes:  # the same time again: what was queued is applied
-            if one.process.returncode is None:
-                one.tell("drain")
-                assert await one.answer() is not None
+        await self._have_all_applied()
         for subject in self.every:  # taking back what has expired is left to the next admission
+            self._admissions.refusals = Refusals()  # else one that shares its key is not asked
             name = LeaseId(f"probe-{next(self._number)}")
             demand = Demand(input_tokens=1, output_tokens=0)
             lease = await self._admissions.reserve(subject.target, name, demand, ttl_ms=1)
@@ -149,21 +152,40 @@ class Crowd:
                 self._admissions.settle(lease, UNDISPATCHED)
         assert await self._admissions.drain(DEADLINE_S) == 0
         self.ledger.read_on()
-        by_subject = self.ledger.of_each()
-        for subject in self.every:
-            for window in subject.windows:
-                now = present(texts(self.look, window))
-                counted = Counted((now["rs"], now["ts"]), (now["pr"], now["pt"]))
+        for scope, grants in self.ledger.of_each(self.scopes):
+            fields = texts(self.look, scope.name)
+            if not (fields or grants):  # the other target of its group has had everything so far
+                continue
+            counted: Counted | CapsCounted
+            truth: Counted | CapsCounted
+            if scope.caps.needs_record():
+                day, _, requests, weighted, month, _, tokens, _ = map(int, fields["now"].split())
+                counted = CapsCounted(requests, weighted, tokens)
+                truth = expected_of_caps(
+                    self.ledger, self.every, grants, now_ms=self._now_ms, day=day, month=month
+                )
+            else:
+                now = present(fields)
+                counted = Counted((now["rs"], now["ts"]), (now["pr"], now["pt"]), now["i"])
                 truth = expected(
                     self.ledger,
-                    subject,
-                    by_subject[subject.number],
+                    scope.day_reset,
+                    grants,
                     now_ms=self._now_ms,
                     second=now["b"],
                     period=now["period"],
                 )
-                if counted != truth:
-                    self.faults.append(f"{self._now_ms} {window}: {counted}, not {truth}")
+            if counted != truth:
+                self.faults.append(f"{self._now_ms} {scope.name}: {counted}, not {truth}")
+
+    async def _have_all_applied(self) -> None:
+        """Wait for what was queued; time stands still meanwhile."""
+        assert await self._admissions.drain(DEADLINE_S) == 0
+        running = [one for one in self._processes if one.process.returncode is None]
+        for one in running:
+            one.tell("drain")
+        for one in running:
+            assert await one.answer() is not None
 
     async def _tick(self, *, kills: bool) -> list[int]:
         """Tell everyone the time; give the times at which something is to be done."""
@@ -180,6 +202,7 @@ class Crowd:
             dead = self._processes[victim]
             await dead.process.wait()
             self.killed += 1
+            self._book.write(f"K {dead.name} {self._now_ms}\n")
             await self._put_in_order(dead.name)
             self._processes[victim] = await self._spawn()
         return [at_ms for at_ms in answers if at_ms] + [entry[0] for entry in self._late[:1]]
@@ -217,10 +240,11 @@ class Crowd:
 
     async def _reap(self, name: str) -> None:
         """Free the slots of a dead caller, as the elected reaper does."""
-        for subject in self.every:
-            for window in subject.windows:
+        for scope in self.scopes:
+            if not scope.caps.needs_record():
                 arguments = (self._now_ms, name, self._now_ms)
-                await self._client.run(self._scripts["admission/reap"], [window], arguments)
+                await self._client.run(self._scripts["admission/reap"], [scope.name], arguments)
+        self._book.write(f"F {name} {self._now_ms}\n")
 
     def _settle_late(self, *, everything: bool = False) -> None:
         while self._late and (everything or self._late[0][0] <= self._now_ms):

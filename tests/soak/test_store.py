@@ -1,8 +1,9 @@
 """No limit is ever exceeded, none is left unused, and counters are exact, whoever dies when.
 
-Eight processes share twenty targets with four windows each on one real Redis, in virtual time:
-fifty hours of it. Their clocks are up to ten minutes off, they settle late and twice, and some are
-killed in the middle of a call. The judge only reads what they wrote.
+Eight processes share forty-nine targets on one real Redis, bounded by the windows of models, keys
+and accounts, by caps over all models of a key, and by how many requests may run at a time; in
+virtual time, fifty hours of it. Their clocks are up to ten minutes off, they settle late and twice,
+and some are killed in the middle of a call. The judge only reads what they wrote.
 """
 
 from pathlib import Path
@@ -14,8 +15,8 @@ from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
 from tests.soak.crowd import CALLERS, Crowd
-from tests.soak.ledger import utilisation, violations
-from tests.soak.subjects import COUNT
+from tests.soak.judge import utilisation, violations
+from tests.soak.subjects import GROUPS
 
 LEAST_USED: Final = 0.95
 SIZES: Final = [
@@ -31,20 +32,23 @@ async def test_eight_processes_exceed_nothing_waste_nothing_and_count_exactly(
     binary = redis_binary()
     assert binary is not None, "redis-server is missing; `make test` installs it"
     with RedisServer(binary) as server:
-        crowd = Crowd(server.url, tmp_path, share=admissions // COUNT, kills=kills, seed=admissions)
+        crowd = Crowd(
+            server.url, tmp_path, share=admissions // GROUPS, kills=kills, seed=admissions
+        )
         async with crowd:
             await crowd.run()
             in_flight = {
-                window: present(texts(crowd.look, window))["i"]
-                for subject in crowd.every
-                for window in subject.windows
+                scope.name: present(texts(crowd.look, scope.name))["i"]
+                for scope in crowd.scopes
+                if not scope.caps.needs_record()
             }
     ledger = crowd.ledger
-    used = utilisation(ledger, crowd.every)
+    used = utilisation(ledger, crowd.every, crowd.scopes)
 
-    assert violations(ledger, crowd.every) == []
+    assert violations(ledger, crowd.every, crowd.scopes) == []
     assert crowd.faults == []
     assert set(in_flight.values()) == {0}
+    assert {subject.kind for subject in crowd.every} == set(used)
     assert min(used.values()) >= LEAST_USED, used
     assert len(ledger.granted) >= admissions
     assert crowd.killed >= kills
