@@ -1,13 +1,14 @@
 """Redis' part of a request: `python -m bench.stages.redis_scripts [server binary]`.
 
-Prints microseconds per call, for reservations (or holds) and settlements in turn, each settled more
-than a second after it was taken. `script` is the time of the script as the server counts it
+Prints microseconds per lease, for reservations (or holds) and settlements in turn, each settled
+more than a second after it was taken. `script` is the time of the script as the server counts it
 (commandstats), the least of all batches, so that a busy machine does not matter; `cpu` is all the
-server spends on such a call, its reading and writing of sockets included, the median of several
-rounds. Every window is full before: 25 hours and 62 seconds of calls, made with a clock of our own;
-then the server's clock takes over. Server and client have a core each. The last column says whether
-each of the two scripts stays under its ceiling by one of the two figures; if not, the exit code is
-1. What a server can do and needs is `python -m bench.stages.redis_capacity`.
+server spends on it, its reading and writing of sockets included, the median of several rounds.
+Every window is full before: 25 hours and 62 seconds of calls, made with a clock of our own; then
+the server's clock takes over. Server and client have a core each. `at once` says how many leases of
+one target share a call. The last column says whether each of the two scripts stays under its
+ceiling by one of the two figures; if not, the exit code is 1. What a server can do and needs is
+`python -m bench.stages.redis_capacity`.
 """
 
 import asyncio
@@ -19,14 +20,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-import msgspec
-
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
-from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement, TargetLimits
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Claim, Holds, Standing, Used
@@ -55,17 +53,20 @@ DONE = Settlement(
     tokens=900,
     outcome="success",
     health=Outcome(evidence=Evidence.SUCCESS),
-    sample=Sample(result=Result.SUCCESS, output_tokens=700, latency_ms=3200, first_byte_ms=450),
 )
 
 
 class Row(NamedTuple):
-    """What is measured: targets (or, where there are none, clients), and what it may take."""
+    """What is measured: targets (or, where there are none, clients), and what it may take.
+
+    Attributes:
+        together: how many calls of one target come at once.
+    """
 
     label: str
     targets: list[TargetLimits]
     ceiling_us: float
-    settled: Settlement = DONE
+    together: int = 1
 
 
 class Stage:
@@ -75,7 +76,7 @@ class Stage:
         self.client = client
         self.now_ms = 0
         self._targets = row.targets
-        self._settled = row.settled
+        self._share = ACCOUNTS * row.together
         self._taken = 0
         scripts, keys = load_scripts(), Keys("gw1")
         self.admissions = Admissions(
@@ -123,13 +124,22 @@ class Stage:
             self._targets[number], self._name(), DEMAND, ttl_ms=TTL_MS
         )
         if isinstance(lease, Lease):
-            return lambda: self.admissions.settle(lease, self._settled)
+            return lambda: self.admissions.settle(lease, DONE)
         raise RuntimeError(f"refused: {lease}")
 
+    async def take_batch(self) -> list[Callable[[], None]]:
+        """A batch, so many of each target at once."""
+        taken: list[Callable[[], None]] = []
+        while len(taken) < BATCH:
+            taken += await asyncio.gather(*(self.take() for _ in range(self._share)))
+        return taken
+
     async def settle(self, taken: list[Callable[[], None]]) -> None:
-        for settlement in taken:
-            settlement()
-        await self.admissions.drain(10.0)
+        """The same for their settlements."""
+        for first in range(0, len(taken), self._share):
+            for settlement in taken[first : first + self._share]:
+                settlement()
+            await self.admissions.drain(10.0)
 
     async def fill(self) -> None:
         """Calls in each of the last 25 hours and 62 seconds."""
@@ -147,9 +157,8 @@ class Stage:
 
 
 class Spent(NamedTuple):
-    """Microseconds: of all calls since the last look, their number, and of the whole server."""
+    """Microseconds since the last look: of all script calls, and of the whole server."""
 
-    calls: int
     script_us: float
     cpu_us: float
 
@@ -161,14 +170,14 @@ class Spent(NamedTuple):
 async def spent(client: RedisClient) -> Spent:
     stats = (await client.call("INFO", "commandstats", "cpu")).decode()
     await client.call("CONFIG", "RESETSTAT")
-    calls, script_us, cpu_us = 0, 0.0, 0.0
+    script_us, cpu_us = 0.0, 0.0
     for line in stats.splitlines():
         if line.startswith("cmdstat_evalsha:"):
             words = dict(part.split("=") for part in line.split(":")[1].split(","))
-            calls, script_us = int(words["calls"]), float(words["usec"])
+            script_us = float(words["usec"])
         if line.startswith(("used_cpu_user:", "used_cpu_sys:")):
             cpu_us += float(line.split(":")[1]) * 1e6
-    return Spent(calls, script_us, cpu_us)
+    return Spent(script_us, cpu_us)
 
 
 class Side(NamedTuple):
@@ -178,9 +187,8 @@ class Side(NamedTuple):
     cpu_us: list[float]
 
     def add(self, batches: list[Spent]) -> None:
-        calls = sum(batch.calls for batch in batches)
-        self.script_us.extend(batch.script_us / batch.calls for batch in batches)
-        self.cpu_us.append(sum(batch.cpu_us for batch in batches) / calls)
+        self.script_us.extend(batch.script_us / BATCH for batch in batches)
+        self.cpu_us.append(sum(batch.cpu_us for batch in batches) / (BATCH * len(batches)))
 
 
 async def rounds(stage: Stage) -> tuple[Side, Side]:
@@ -193,8 +201,7 @@ async def rounds(stage: Stage) -> tuple[Side, Side]:
         settled: list[Spent] = []
         while time.monotonic() < until_s:
             before = await spent(stage.client)
-            group = await asyncio.gather(*(stage.take() for _ in range(BATCH)))
-            waiting.append((time.monotonic(), list(group)))
+            waiting.append((time.monotonic(), await stage.take_batch()))
             after = await spent(stage.client)
             taken.append(after.since(before))
             if time.monotonic() - waiting[0][0] > SETTLED_AFTER_S:
@@ -246,11 +253,13 @@ def show(row: Row, sides: tuple[Side, Side]) -> bool:
 
 def rows() -> list[Row]:
     """All that is measured, the cheapest first."""
-    unsampled = msgspec.structs.replace(DONE, sample=None)
     return [
-        Row("four windows", targets(""), FOUR_WINDOWS_US, unsampled),
-        Row("the same, statistics", targets(""), FOUR_WINDOWS_US),
+        Row("four windows", targets(""), FOUR_WINDOWS_US),
         Row("model and key", targets("key"), EVERYTHING_US),
+        *(
+            Row(f"model and key, {count} at once", targets("key"), FOUR_WINDOWS_US, count)
+            for count in (2, 5, 10)
+        ),
         Row("model and key, UTC day", targets("key", "UTC"), EVERYTHING_US),
         Row("model, key, account", targets("key account"), EVERYTHING_US),
         Row("model, key, caps", targets("key caps"), EVERYTHING_US),
@@ -268,7 +277,7 @@ async def measure_nothing(client: RedisClient) -> None:
         calls = (client.call("EVALSHA", sha, 4, *names, *arguments) for _ in range(BATCH))
         await asyncio.gather(*calls)
     nothing = await spent(client)
-    print(f"{'a script that does nothing':26} script {nothing.script_us / nothing.calls:5.1f} us")
+    print(f"{'a script that does nothing':26} script {nothing.script_us / (20 * BATCH):5.1f} us")
 
 
 async def main(binary: str) -> bool:

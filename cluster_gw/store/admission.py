@@ -16,6 +16,7 @@ from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
 from cluster_gw.store.alone import Alone
 from cluster_gw.store.bars import HEALTH_GATES, Bars
+from cluster_gw.store.batches import Batches, reservations
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
@@ -23,6 +24,7 @@ from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLi
 from cluster_gw.store.packing import ZERO, bulk
 from cluster_gw.store.plan import HEALTH_SCOPES, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
+from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.stand_in import StandIn
@@ -35,8 +37,7 @@ LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
 DAY_STALE_RETRY_MS: Final = 1000
 UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
 FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
-FIRST_SEEN: Final = 1
-SEEN_BEFORE: Final = 2
+SCRIPTS: Final = ("reserve", "reserve_many", "settle", "settle_many", "tally")
 
 
 def server_clock() -> int:
@@ -75,6 +76,14 @@ class Admissions:
         self._server_now_ms = server_now_ms
         self._plans = Plans(keys, scripts)
         self._days = Days()
+        self._batches = Batches(
+            client,
+            reservations(self._worker),
+            self._days,
+            clock_ms=clock_ms,
+            monotonic_s=monotonic_s,
+            server_now_ms=server_now_ms,
+        )
         self.refusals = Refusals()
         self.bars = Bars()
         self.settlements = SettlementQueue(
@@ -90,7 +99,7 @@ class Admissions:
         self._doubts: dict[str, Doubt] = {}
         self._heard: dict[TargetLimits, Lease] = {}
         self.tallies = Tallies(client, scripts, server_now_ms=server_now_ms)
-        client.know(*(scripts[f"admission/{name}"] for name in ("reserve", "settle", "tally")))
+        client.know(*(scripts[f"admission/{name}"] for name in SCRIPTS))
 
     @property
     def pending(self) -> int:
@@ -126,9 +135,7 @@ class Admissions:
         plan = self._plans.of(target)
         if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(plan):
             # What was let in here runs, whatever the limits say by then: it has to be counted.
-            note = partial(
-                self._ask, plan, target.day_reset, lease_id, demand, bounds=plan.unlimited
-            )
+            note = partial(self._register, plan, target.day_reset, lease_id, demand)
             return self._stand_in.reserve(
                 plan, target, lease_id, demand, ttl_ms=ttl_ms, register=note
             )
@@ -229,33 +236,42 @@ class Admissions:
             self._alone.note(plan.keys[0], fault)
 
     async def _ask(
-        self,
-        plan: Plan,
-        zone: str,
-        lease_id: LeaseId,
-        demand: Demand,
-        ttl_ms: int,
-        *,
-        bounds: bytes | None = None,
+        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
     ) -> list[Reply]:
-        """Run the script, once more with the server's clock if ours is in another day.
-
-        With `bounds` in place of the limits of the target.
-        """
-        own = bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))
-        template, now_ms = plan.reserve, self._server_now_ms()
-        tail = template.tail if bounds is None else bounds
-        rest = tail + (bulk(now_ms) if now_ms else ZERO)
-        day = self._days.packed(self._clock_ms(), zone)
-        reply = await self._client.run_packed(
-            template, b"".join((template.head, own, self._worker, day, rest))
-        )
+        """Run the script, together with others of this target; once more if our day is another."""
+        own = own_of(lease_id, demand, ttl_ms)
+        future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+        self._batches.add(plan, zone, own, future)
+        try:
+            reply = await future
+        except ScriptMissingError:
+            return await self._ask_alone(plan, zone, own, plan.reserve.tail)
+        except StoreLostError as fault:
+            self._client.count_lost(fault)
+            raise
         if reply[0] == 0 and reply[1] == b"day_stale":
-            day = self._days.packed(int(reply[4]), zone)
-            reply = await self._client.run_packed(
-                template, b"".join((template.head, own, self._worker, day, rest))
-            )
+            reply = await self._run(plan, zone, own, plan.reserve.tail, int(reply[4]))
         return reply
+
+    async def _register(
+        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
+    ) -> list[Reply]:
+        """Have a lease counted, whatever the limits of its target say."""
+        return await self._ask_alone(plan, zone, own_of(lease_id, demand, ttl_ms), plan.unlimited)
+
+    async def _ask_alone(self, plan: Plan, zone: str, own: bytes, bounds: bytes) -> list[Reply]:
+        reply = await self._run(plan, zone, own, bounds, self._clock_ms())
+        if reply[0] == 0 and reply[1] == b"day_stale":
+            reply = await self._run(plan, zone, own, bounds, int(reply[4]))
+        return reply
+
+    async def _run(
+        self, plan: Plan, zone: str, own: bytes, bounds: bytes, clock_ms: int
+    ) -> list[Reply]:
+        now_ms = self._server_now_ms()
+        rest = (self._days.packed(clock_ms, zone), bounds, bulk(now_ms) if now_ms else ZERO)
+        packed = b"".join((plan.reserve.head, own, self._worker, *rest))
+        return await self._client.run_packed(plan.reserve, packed)
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()
@@ -288,3 +304,8 @@ class Admissions:
             now_s=self._monotonic_s(),
         )
         return refusal
+
+
+def own_of(lease_id: LeaseId, demand: Demand, ttl_ms: int) -> bytes:
+    """Pack what `reserve` is told of a lease; a longer life than a lease may have is cut."""
+    return bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))

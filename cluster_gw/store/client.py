@@ -16,15 +16,16 @@ from cluster_gw.store.cluster import Cluster
 from cluster_gw.store.lane import (
     Argument,
     Lane,
+    Load,
     MissedError,
     NotSentError,
     Reply,
-    ScriptMissingError,
     Sink,
     pack,
 )
 from cluster_gw.store.link import Link
 from cluster_gw.store.packing import Template, bulk, template_of
+from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Script
 from cluster_gw.store.topology import (
     AnyNode,
@@ -217,6 +218,20 @@ class RedisClient:
             lazy: whether it may wait up to 2 ms for company.
         """
         _send(self._route.lane_for(template.route), packed, sink, lazy=lazy)
+
+    def send_late(self, template: Template, load: Load, *, lazy: bool = False) -> None:
+        """Queue a script call that is packed when it is written; as `send` otherwise.
+
+        Args:
+            template: tells which server has the keys.
+            load: packs the call, and takes its outcome.
+            lazy: see `send`.
+        """
+        lane = self._route.lane_for(template.route)
+        if lane is None:
+            load.set_exception(NotSentError("redis is away"))
+        else:
+            lane.send_late(load, lazy=lazy)
 
     async def call(self, *args: Argument, lazy: bool = False) -> Reply:
         """Run a command.

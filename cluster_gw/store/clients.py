@@ -20,10 +20,11 @@ from cluster_gw.store.claim import Claim, ClientRefusal, Standing, Used
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.hold_stand_in import HoldStandIn
 from cluster_gw.store.keys import Keys, encode_part
-from cluster_gw.store.lane import NotSentError, Reply, ScriptMissingError
+from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import age_name, slot_name
 from cluster_gw.store.packing import ZERO, Template, bulk, template_of
 from cluster_gw.store.plan import NO_LIMIT
+from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.units import MS_PER_S, ClientId

@@ -13,8 +13,9 @@ from typing import Final
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.address import Address, Server
-from cluster_gw.store.lane import Argument, Call, Lane, NotSentError, Redirect, pack
+from cluster_gw.store.lane import Argument, Call, Lane, NotSentError, pack
 from cluster_gw.store.link import Link
+from cluster_gw.store.replies import Redirect
 from cluster_gw.store.slots import SLOTS, View, read_view, slot_of
 from cluster_gw.store.topology import ASK_S, Dialer, FixedServer, gather_within, majority
 

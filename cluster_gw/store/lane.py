@@ -17,22 +17,22 @@ from typing import Any, Final, Protocol
 import hiredis
 import msgspec
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import AskError, MovedError, ResponseError
+from redis.exceptions import AskError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.errors import StoreLostError
+from cluster_gw.store.replies import (
+    UNAVAILABLE,
+    Redirect,
+    code_of,
+    fault_of_reply,
+    redirect_of,
+)
 
 LAZY_S: Final = 0.002
 LATE_LOOP_S: Final = 0.05  # our own loop was this late: replies may be waiting unread
 GRACE_S: Final = 0.02
 
-UNAVAILABLE: Final = frozenset(
-    {
-        *("READONLY", "LOADING", "BUSY", "MISCONF", "OOM", "NOREPLICAS", "CLUSTERDOWN"),
-        *("MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOAUTH", "NOPERM", "WRONGPASS", "UNKILLABLE"),
-    }
-)
-"""Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
 DEMOTED: Final = "READONLY"
 MISSED: Final = "DEADLINE"
 NOTHING: Final = object
@@ -46,10 +46,6 @@ class NotSentError(StoreLostError):
 
 class MissedError(StoreLostError):
     """No reply within the deadline; it may still be applied."""
-
-
-class ScriptMissingError(StoreLostError):
-    """The server does not know the script; nothing was executed."""
 
 
 Argument = bytes | str | int | float
@@ -73,6 +69,14 @@ class Sink(Protocol):
         ...
 
 
+class Load(Sink, Protocol):
+    """A call that is packed only when it is written, so that more can join it until then."""
+
+    def pack(self) -> bytes:
+        """Give the command in Redis' protocol; asked once."""
+        ...
+
+
 class Call(msgspec.Struct, frozen=True, gc=False):
     """One call on its way: where its outcome goes, what was sent, how often it was redirected.
 
@@ -82,20 +86,6 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     future: Sink
     packed: bytes
     hops: int = 0
-
-
-class Redirect(msgspec.Struct, frozen=True, kw_only=True):
-    """Another cluster node has the slot; the call was not executed.
-
-    Attributes:
-        host: empty when it is the host of the node that answered.
-        is_ask: only for this call, while the slot is on its way; else the slot has moved for good.
-    """
-
-    slot: int
-    host: str
-    port: int
-    is_ask: bool
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,23 +100,6 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     on_death: Callable[["Lane"], None]
     on_trouble: Callable[[str], None]
     on_redirect: Callable[["Lane", Redirect, Call], None] | None = None
-
-
-def code_of(fault: ResponseError) -> str:
-    """The first word of an error reply."""
-    return str(getattr(fault, "status_code", None) or str(fault).split(" ", 1)[0])
-
-
-def fault_of_reply(fault: ResponseError) -> StoreLostError | ScriptContractError:
-    """Tell what an error reply means; only its code is kept, the text may repeat arguments."""
-    code = code_of(fault)
-    if code == "NOSCRIPT":
-        return ScriptMissingError("the server does not know the script")
-    if code in UNAVAILABLE:
-        return StoreLostError(f"redis answered {code}")
-    if code.startswith("GW_"):  # our own text: it names an argument's index, never its value
-        return ScriptContractError(str(fault).split(" script: ", 1)[0])
-    return ScriptContractError(f"redis answered {code}")
 
 
 class Lane:
@@ -164,6 +137,7 @@ class Lane:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._buffer: list[bytes] = []
+        self._loads: list[Load] = []
         self._waiting: deque[Call] = deque()
         self._deadlines: deque[tuple[float, Sink]] = deque()
         self._deadline_timer: asyncio.TimerHandle | None = None
@@ -177,7 +151,7 @@ class Lane:
     @property
     def pending(self) -> int:
         """Calls that wait for a reply, abandoned ones included."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._loads)
 
     def submit(self, packed: bytes, *, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a call; its future ends within the deadline.
@@ -199,12 +173,26 @@ class Lane:
 
         A sink that is not a future spares one, and a turn of the loop.
         """
-        if self.is_dead or len(self._waiting) >= self._max_pending:
+        if self._takes(sink):
+            self._buffer.append(packed)
+            self._waiting.append(Call(sink, packed))
+            self._expect(sink, lazy=lazy)
+
+    def send_late(self, load: Load, *, lazy: bool = False) -> None:
+        """Queue a call that packs itself when it is written; as `send` otherwise."""
+        if self._takes(load):
+            self._loads.append(load)
+            self._expect(load, lazy=lazy)
+
+    def _takes(self, sink: Sink) -> bool:
+        if self.is_dead or self.pending >= self._max_pending:
             sink.set_exception(NotSentError("redis is away" if self.is_dead else "queue full"))
-            return
+            return False
         self.calls += 1
-        self._buffer.append(packed)
-        self._waiting.append(Call(sink, packed))
+        return True
+
+    def _expect(self, sink: Sink, *, lazy: bool) -> None:
+        """Keep the deadline of a call, and see to it that it is written."""
         at = self._loop.time() + self._deadline_s
         self._deadlines.append((at, sink))
         if self._deadline_timer is None:
@@ -257,6 +245,7 @@ class Lane:
         self._waiting.clear()
         self._deadlines.clear()
         self._buffer.clear()
+        self._loads.clear()
         self._listener.on_death(self)
 
     async def close(self) -> None:
@@ -281,6 +270,11 @@ class Lane:
                 if self._lazy_timer is not None:
                     self._lazy_timer.cancel()
                     self._lazy_timer = None
+                for load in self._loads:
+                    packed = load.pack()
+                    self._buffer.append(packed)
+                    self._waiting.append(Call(load, packed))
+                self._loads.clear()
                 data = b"".join(self._buffer)
                 self._buffer.clear()
                 if not self._connection.is_connected:
@@ -323,7 +317,7 @@ class Lane:
     def _refuse(self, reply: ResponseError, call: Call) -> None:
         if isinstance(reply, AskError) and self._listener.on_redirect is not None:
             if not call.future.done():
-                self._listener.on_redirect(self, _redirect_of(reply), call)
+                self._listener.on_redirect(self, redirect_of(reply), call)
             return
         if not call.future.done():
             call.future.set_exception(fault_of_reply(reply))
@@ -358,15 +352,6 @@ class Lane:
         if self._deadlines:
             at = self._deadlines[0][0]
             self._deadline_timer = self._loop.call_at(at, self._check_deadlines, at)
-
-
-def _redirect_of(fault: AskError) -> Redirect:
-    return Redirect(
-        slot=fault.slot_id,
-        host=fault.host,
-        port=fault.port,
-        is_ask=not isinstance(fault, MovedError),
-    )
 
 
 def pack(args: Sequence[Argument]) -> bytes:

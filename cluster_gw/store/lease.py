@@ -88,6 +88,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cooldown: Cooldown | None = None
     is_exempt: bool = False
 
+    def is_remembered(self) -> bool:
+        """Whether it says something even of a target that nothing is recorded of."""
+        return self.cooldown is not None or self.evidence is Evidence.FAILURE
+
 
 EXEMPT: Final = "exempt"  # a failure, if it is not forgiven
 RESTS: Final = "rests"  # neutral, but for a rest
@@ -135,7 +139,7 @@ def outcome_text(lease: Lease | None, health: Outcome, limits: Sequence[int]) ->
     """
     generation, reserved_at_ms = (lease.generation, lease.reserved_at_ms) if lease else (0, 0)
     rest, breaker, evidence = health.cooldown, health.breaker, str(health.evidence)
-    if rest is None and health.evidence is not Evidence.FAILURE:
+    if not health.is_remembered():
         return f"{evidence} {generation} {reserved_at_ms}"
     if health.is_exempt:
         evidence = EXEMPT

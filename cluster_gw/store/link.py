@@ -15,10 +15,10 @@ from cluster_gw.store.lane import (
     Call,
     Lane,
     Listener,
-    Redirect,
     disconnect,
     pack,
 )
+from cluster_gw.store.replies import Redirect
 from cluster_gw.store.topology import ConnectionSource
 
 MAX_MISSES: Final = 3

@@ -29,6 +29,30 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     tail: bytes = b""
 
 
+class Many(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a script that takes any number of calls of another at once.
+
+    Attributes:
+        words: how many words it has with none of them.
+        each: how many each adds.
+        body: the packed beginning, but for the number of words.
+    """
+
+    words: int
+    each: int
+    body: bytes
+
+    def head(self, calls: int) -> bytes:
+        """Give the packed beginning of a call for so many."""
+        return b"*%d\r\n%b" % (self.words + self.each * calls, self.body)
+
+
+def many_of(script: Script, keys: Sequence[str], *, common: int, each: int) -> Many:
+    """Pack the beginning of a call that takes `common` arguments and `each` for each of them."""
+    route: tuple[str | int, ...] = ("EVALSHA", script.sha, len(keys), *keys)
+    return Many(words=len(route) + common, each=each, body=bulk(*route))
+
+
 def template_of(
     script: Script, keys: Sequence[str], arguments: int, tail: Sequence[int] = ()
 ) -> Template:

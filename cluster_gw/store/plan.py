@@ -8,7 +8,7 @@ from cluster_gw.core.limits.caps import WEIGHT_SCALE, Caps
 from cluster_gw.core.limits.windows import CalendarDay, Gate, Limits, calendar_day
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
-from cluster_gw.store.packing import Template, bulk, template_of
+from cluster_gw.store.packing import Many, Template, bulk, many_of, template_of
 from cluster_gw.store.scripts import Scripts
 
 MAX_PLANS: Final = 10_000  # targets of some catalogs; a reload brings new ones
@@ -20,6 +20,8 @@ HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
 RESERVE_ARGS: Final = 8  # besides the limits
 SETTLE_ARGS: Final = 8
+RESERVE_EACH: Final = 4  # of these, those of the lease
+SETTLE_EACH: Final = 5
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +41,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         limits: five bounds for each window, -1 for none.
         reserve: the call that admits; its tail are limits and caps.
         settle: the call that settles.
+        reserve_many: the call that admits several leases; not where there are caps.
+        settle_many: the same for settlements.
         unlimited: in place of the tail of `reserve`: counts whatever the limits say.
         minute_cap_at: the window whose requests a minute are the provider's cap; 0 for none.
+        is_capped: whether the key has caps over all its models.
     """
 
     keys: tuple[str, ...]
@@ -55,8 +60,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[int, ...]
     reserve: Template
     settle: Template
+    reserve_many: Many
+    settle_many: Many
     unlimited: bytes
     minute_cap_at: int = 0
+    is_capped: bool = False
 
     def scope(self, position: int) -> str:
         """The scope of what stands at `position` in a refusal: a window, counted from 1.
@@ -85,6 +93,8 @@ class Plans:
         self._keys = keys
         self._reserve = scripts["admission/reserve"]
         self._settle = scripts["admission/settle"]
+        self._reserve_many = scripts["admission/reserve_many"]
+        self._settle_many = scripts["admission/settle_many"]
         self._plans: dict[TargetLimits, Plan] = {}
 
     def of(self, target: TargetLimits) -> Plan:
@@ -134,6 +144,14 @@ class Plans:
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
             settle=template_of(self._settle, keys, SETTLE_ARGS, caps[-1:]),
+            reserve_many=many_of(
+                self._reserve_many,
+                keys,
+                common=RESERVE_ARGS - RESERVE_EACH + len(limits),
+                each=RESERVE_EACH,
+            ),
+            settle_many=many_of(self._settle_many, keys, common=1, each=SETTLE_EACH),
+            is_capped=bool(caps),
             unlimited=bulk(*(NO_LIMIT for _ in (*limits, *caps[:-1])), *caps[-1:]),
             minute_cap_at=scopes.index(SCOPE_KEY) + 1 if has_minute_cap else 0,
         )

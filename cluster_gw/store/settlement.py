@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.batches import Batches, settlements
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import Lease, Settlement, age_name, outcome_text, slot_name
@@ -110,6 +111,14 @@ class SettlementQueue:
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._max_pending = max_pending
+        self._batches = Batches(
+            client,
+            settlements(),
+            days,
+            clock_ms=clock_ms,
+            monotonic_s=monotonic_s,
+            server_now_ms=server_now_ms,
+        )
         self._again: deque[Entry] = deque()
         self._retrying: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
@@ -143,7 +152,13 @@ class SettlementQueue:
             outcome_text(lease, settlement.health, plan.days),
         )
         charges = settlement.counts_request or settlement.tokens > 0
-        self.add_call(plan.settle, own, zone, lazy=True, heard=heard, charges=charges)
+        entry = self._take(plan.settle, own, zone, heard=heard, charges=charges)
+        if entry is None:
+            return
+        if settlement.health.is_remembered():
+            self._client.send(plan.settle, self._packed(entry), entry, lazy=True)
+        else:
+            self._batches.add(plan, zone, own, entry)
 
     def add_late(
         self, plan: Plan, zone: str, lease_id: LeaseId, settlement: Settlement, *, age_s: float
@@ -187,14 +202,9 @@ class SettlementQueue:
             charges: whether applying it twice would do harm. What charges nothing is never given
                 up, though its id is forgotten after a while.
         """
-        if self.pending >= self._max_pending:
-            self.abandoned += 1
-            return
-        self.pending += 1
-        self._idle.clear()
-        until_s = self._monotonic_s() + RETRY_FOR_S if charges else math.inf
-        entry = Entry(self, template, own, zone, until_s, heard)
-        self._client.send(template, self._packed(entry), entry, lazy=lazy)
+        entry = self._take(template, own, zone, heard=heard, charges=charges)
+        if entry is not None:
+            self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all are applied, at most `deadline_s`; tell how many are not."""
@@ -232,6 +242,24 @@ class SettlementQueue:
             if entry.heard is not None:
                 entry.heard(outcome)
             self._finish()
+
+    def _take(
+        self,
+        template: Template,
+        own: bytes,
+        zone: str | None,
+        *,
+        heard: Heard | None,
+        charges: bool,
+    ) -> Entry | None:
+        """Give the entry of a settlement, or None when there are too many."""
+        if self.pending >= self._max_pending:
+            self.abandoned += 1
+            return None
+        self.pending += 1
+        self._idle.clear()
+        until_s = self._monotonic_s() + RETRY_FOR_S if charges else math.inf
+        return Entry(self, template, own, zone, until_s, heard)
 
     def _packed(self, entry: Entry) -> bytes:
         now_ms = self._server_now_ms()

@@ -46,6 +46,8 @@ class Admission:
         self.redis = redis
         self._reserve = redis.register_script(scripts["admission/reserve"].text)
         self._settle = redis.register_script(scripts["admission/settle"].text)
+        self._reserve_many = redis.register_script(scripts["admission/reserve_many"].text)
+        self._settle_many = redis.register_script(scripts["admission/settle_many"].text)
         self._observe = redis.register_script(scripts["admission/observe"].text)
         self._reap = redis.register_script(scripts["admission/reap"].text)
 
@@ -97,6 +99,38 @@ class Admission:
                 *(*day, *weights, now_ms),
             ],
         )
+        return reply
+
+    def reserve_many(
+        self,
+        wanted: Sequence[tuple[str, int, int, int]],
+        *bounds: tuple[str, Limits],
+        now_ms: int = NOW_MS,
+        day: tuple[int, int] = (0, 0),
+        worker: str = "w1",
+    ) -> list[Any]:
+        """Reserve several: of each its id, estimate, prompt and ttl in ms."""
+        limits = [bound for _, one in bounds for bound in five(one)]
+        reply: list[Any] = self._reserve_many(
+            keys=names([window for window, _ in bounds]),
+            args=[worker, *day, *limits, *(word for one in wanted for word in one), now_ms],
+        )
+        return reply
+
+    def settle_many(
+        self,
+        ended: Sequence[tuple[str, int, int, int]],
+        *windows: str,
+        now_ms: int = NOW_MS,
+        outcome: str = "success 0 0",
+    ) -> list[Any]:
+        """Settle several: of each its id, tokens, whether it counts, the second it was told."""
+        args = [
+            word
+            for lease, actual, counts, second in ended
+            for word in (lease, actual, counts, slot_name(second), outcome)
+        ]
+        reply: list[Any] = self._settle_many(keys=names(windows), args=[*args, now_ms])
         return reply
 
     def observe(

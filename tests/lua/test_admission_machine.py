@@ -15,6 +15,7 @@ from redis import Redis
 
 from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
+from cluster_gw.store.batches import UNDONE
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import MARK_MS, AdmissionModel, Ring
@@ -157,6 +158,81 @@ class AdmissionMachine(RuleBasedStateMachine):
             age_s=age_s,
         )
         assert reply == ([2, "settled"] if code == "again" else [1, code])
+
+    @rule(
+        leases=st.lists(LEASES, min_size=2, max_size=4),
+        route=st.sampled_from(ROUTES),
+        sizes=st.lists(
+            st.tuples(st.integers(0, 300), st.integers(0, 400), st.integers(1, 200_000)),
+            min_size=4,
+            max_size=4,
+        ),
+        worker=st.sampled_from(WORKERS),
+    )
+    def reserve_many(
+        self,
+        leases: list[str],
+        route: tuple[str, ...],
+        sizes: list[tuple[int, int, int]],
+        worker: str,
+    ) -> None:
+        """Each is admitted as it would be alone, or nothing is done about it."""
+        held = {name for window in self.model.windows.values() for name in window.leases}
+        wanted = [
+            (lease, *size)
+            for lease, size in zip(leases, sizes, strict=False)
+            if lease not in held or lease in self.model.forget_at_ms
+        ]
+        if not wanted:
+            return
+        bounds = [(window, self.limits[window]) for window in route]
+        reply = self.scripts.reserve_many(wanted, *bounds, now_ms=self.now_ms, worker=worker)
+        if reply == [0]:
+            return
+        assert reply[:2] == [1, self.now_ms // 1000]
+        for (lease, estimate, prompt, ttl_ms), left in zip(wanted, reply[2::2], strict=True):
+            if left == UNDONE:
+                continue
+            assert lease not in self.model.forget_at_ms
+            self.routes[lease], self.told[lease] = route, reply[1]
+            assert self.model.reserve(
+                lease,
+                dict(bounds),
+                estimate=estimate,
+                prompt=prompt,
+                ttl_ms=ttl_ms,
+                now_ms=self.now_ms,
+                worker=worker,
+            ) == ("ok", 0, 0)
+
+    @rule(
+        leases=st.lists(LEASES, min_size=2, max_size=5),
+        facts=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 1)), min_size=5, max_size=5),
+    )
+    def settle_many(self, leases: list[str], facts: list[tuple[int, int]]) -> None:
+        """Those of one route; each is settled as it would be alone, or nothing is done about it."""
+        route = self.routes.setdefault(leases[0], ROUTES[0])
+        ended = [
+            (lease, *fact, self.told.get(lease, 0))
+            for lease, fact in zip(leases, facts, strict=False)
+            if self.routes.setdefault(lease, route) == route
+        ]
+        reply = self.scripts.settle_many(ended, *route, now_ms=self.now_ms)
+        if reply == [0]:
+            return
+        assert reply[0] == 1
+        for (lease, actual, counts_request, _), is_done in zip(ended, reply[1:], strict=True):
+            if is_done:
+                assert (
+                    self.model.settle(
+                        lease,
+                        list(route),
+                        actual=actual,
+                        counts_request=counts_request,
+                        now_ms=self.now_ms,
+                    )
+                    == "settled"
+                )
 
     @rule(
         window=st.sampled_from(WINDOWS),

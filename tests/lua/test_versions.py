@@ -29,6 +29,12 @@ class Turns(Admission):
     def settle(self, *words: Any, **named: Any) -> list[Any]:
         return self._next().settle(*words, **named)
 
+    def reserve_many(self, *words: Any, **named: Any) -> list[Any]:
+        return self._next().reserve_many(*words, **named)
+
+    def settle_many(self, *words: Any, **named: Any) -> list[Any]:
+        return self._next().settle_many(*words, **named)
+
     def reap(self, *words: Any, **named: Any) -> list[Any]:
         return self._next().reap(*words, **named)
 

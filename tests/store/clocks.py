@@ -1,5 +1,7 @@
 """Clocks that tests own: the server's, as scripts get it, and a worker's own."""
 
+import time
+
 NOW_MS = 1_795_000_000_000
 
 
@@ -18,3 +20,17 @@ class SharedClock:
 
     def monotonic_s(self) -> float:
         return self._passed_ms / 1000
+
+
+class ManualClock:
+    """Wall clock and monotonic clock of the worker under test; the server has its own."""
+
+    def __init__(self) -> None:
+        self.offset_ms = 0
+        self.passed_s = 0.0
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.offset_ms
+
+    def monotonic_s(self) -> float:
+        return self.passed_s

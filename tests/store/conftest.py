@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import uvloop
 
+from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts, load_scripts
 from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.store.clocks import ManualClock
 
 LeftOpen = Callable[[Iterable[Coroutine[Any, Any, None]]], list[str]]
 
@@ -83,3 +85,28 @@ def left_open(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         return left
 
     return run
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def admissions_of(client: RedisClient, scripts: Scripts, clock: ManualClock) -> Admissions:
+    return Admissions(
+        client,
+        scripts,
+        Keys("gw1"),
+        worker_id="worker 1",
+        clock_ms=clock.wall_ms,
+        monotonic_s=clock.monotonic_s,
+    )
+
+
+@pytest.fixture
+async def admissions(
+    client: RedisClient, scripts: Scripts, clock: ManualClock
+) -> AsyncIterator[Admissions]:
+    admissions = admissions_of(client, scripts, clock)
+    yield admissions
+    await admissions.close()

@@ -1,6 +1,5 @@
 import asyncio
 import time
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -17,50 +16,13 @@ from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import ComboId, KeyId, LeaseId
 from tests.fakes.redis_server import RedisServer
 from tests.lua.window_fields import numbers
+from tests.store.clocks import ManualClock
+from tests.store.conftest import admissions_of
 
 DEMAND = Demand(input_tokens=40, output_tokens=60)
 DONE = Settlement(counts_request=True, tokens=70, outcome="success")
 FREE = Limits()
 ZONE = "America/Los_Angeles"
-
-
-class ManualClock:
-    """Wall clock and monotonic clock of the worker under test; the server has its own."""
-
-    def __init__(self) -> None:
-        self.offset_ms = 0
-        self.passed_s = 0.0
-
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000 + self.offset_ms
-
-    def monotonic_s(self) -> float:
-        return self.passed_s
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-def admissions_of(client: RedisClient, scripts: Scripts, clock: ManualClock) -> Admissions:
-    return Admissions(
-        client,
-        scripts,
-        Keys("gw1"),
-        worker_id="worker 1",
-        clock_ms=clock.wall_ms,
-        monotonic_s=clock.monotonic_s,
-    )
-
-
-@pytest.fixture
-async def admissions(
-    client: RedisClient, scripts: Scripts, clock: ManualClock
-) -> AsyncIterator[Admissions]:
-    admissions = admissions_of(client, scripts, clock)
-    yield admissions
-    await admissions.close()
 
 
 def target(

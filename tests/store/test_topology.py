@@ -3,8 +3,9 @@ import time
 
 from cluster_gw.store.address import Login, Server, Tls, parse_address
 from cluster_gw.store.cluster import Cluster
-from cluster_gw.store.lane import Call, NotSentError, Redirect, Reply, disconnect
+from cluster_gw.store.lane import Call, NotSentError, Reply, disconnect
 from cluster_gw.store.link import Link
+from cluster_gw.store.replies import Redirect
 from cluster_gw.store.topology import Dialer, FixedServer, gather_within, majority
 from tests.fakes.redis_nodes import free_ports
 from tests.fakes.redis_server import RedisServer

@@ -1,0 +1,61 @@
+"""What an error reply of Redis says: a bug of ours, not now, or not here."""
+
+from typing import Final
+
+import msgspec
+from redis.exceptions import AskError, MovedError, ResponseError
+
+from cluster_gw.errors import ScriptContractError, StoreLostError
+
+UNAVAILABLE: Final = frozenset(
+    {
+        *("READONLY", "LOADING", "BUSY", "MISCONF", "OOM", "NOREPLICAS", "CLUSTERDOWN"),
+        *("MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOAUTH", "NOPERM", "WRONGPASS", "UNKILLABLE"),
+    }
+)
+"""Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
+
+
+class ScriptMissingError(StoreLostError):
+    """The server does not know the script; nothing was executed."""
+
+
+class Redirect(msgspec.Struct, frozen=True, kw_only=True):
+    """Another cluster node has the slot; the call was not executed.
+
+    Attributes:
+        host: empty when it is the host of the node that answered.
+        is_ask: only for this call, while the slot is on its way; else the slot has moved for good.
+    """
+
+    slot: int
+    host: str
+    port: int
+    is_ask: bool
+
+
+def code_of(fault: ResponseError) -> str:
+    """The first word of an error reply."""
+    return str(getattr(fault, "status_code", None) or str(fault).split(" ", 1)[0])
+
+
+def fault_of_reply(fault: ResponseError) -> StoreLostError | ScriptContractError:
+    """Tell what an error reply means; only its code is kept, the text may repeat arguments."""
+    code = code_of(fault)
+    if code == "NOSCRIPT":
+        return ScriptMissingError("the server does not know the script")
+    if code in UNAVAILABLE:
+        return StoreLostError(f"redis answered {code}")
+    if code.startswith("GW_"):  # our own text: it names an argument's index, never its value
+        return ScriptContractError(str(fault).split(" script: ", 1)[0])
+    return ScriptContractError(f"redis answered {code}")
+
+
+def redirect_of(fault: AskError) -> Redirect:
+    """Tell which node has the slot of a call that was not executed."""
+    return Redirect(
+        slot=fault.slot_id,
+        host=fault.host,
+        port=fault.port,
+        is_ask=not isinstance(fault, MovedError),
+    )

@@ -1,0 +1,118 @@
+#!lua
+-- @name admission/settle_many
+-- @since 0.1.0
+-- @summary Settles leases of one target that ended at about the same time, as far as nothing is unusual.
+-- @keys 1 lz zset 80min lease id -> when it may be forgotten
+-- @keys 2 health hash 54h rest and breaker of the target
+-- @keys 3 health hash 54h rest of the key over all its models
+-- @keys 4 window hash 27h counters and leases of a window, that of the model
+-- @keys 5.. window hash as_4 further windows, those of the reservations
+-- @args 1.. lease_id,actual,counts_request,slot,outcome text,tokens,flag,text,text five for each lease, as for `settle`
+-- @args last now_ms ms 0 for the server's clock
+-- @returns {1, then for each lease 1: the estimate was replaced; or 0: nothing was done, ask `settle`}
+-- @returns {0} nothing was done at all: ask `settle` about each
+-- @errors GW_BADARG
+-- @idempotent by lease id, for 10 min
+-- @complexity O(windows * leases)
+-- @slot {provider.account}
+-- What is left to `settle`: leases that are not in flight in every window or were counted in another
+-- day than the present, ends that say something of health, and everything where some is recorded.
+--@include lib/codes.lua
+--@include lib/window.lua
+
+local SUCCESS, NEUTRAL = 115, 110 -- s, n
+local LEASE = '^R (%d+) %S+ (%d+) (%d+) (%d+) %d+$'
+
+local windows, last = #KEYS - 3, #ARGV
+if windows < 1 or last < 6 or last % 5 ~= 1 then
+  return { err = 'GW_BADARG the number of keys and arguments do not match' }
+end
+local leases, now = (last - 1) / 5, ARGV[last] + 0
+if not (now >= 0) or now % 1 ~= 0 then
+  return { err = 'GW_BADARG now' }
+end
+for at = 1, last - 5, 5 do
+  local actual, requests = ARGV[at + 1] + 0, ARGV[at + 2]
+  if ARGV[at] == '' or (requests ~= '0' and requests ~= '1') or not (actual >= 0 and actual <= EXACT_MAX)
+    or actual % 1 ~= 0 then
+    return { err = 'GW_BADARG lease id, counts_request or a number' }
+  end
+end
+if call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+  return { 0 }
+end
+if now == 0 then
+  local time = call('TIME')
+  now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+end
+
+-- Which of them are plain in all windows, before anything of any is written.
+local names = { 'now' }
+for at = 1, last - 5, 5 do
+  names[#names + 1], names[#names + 2] = '@' .. ARGV[at], ARGV[at + 3]
+end
+local stored, reply, seen = {}, { 1 }, {}
+for i = 1, leases do
+  local at = 5 * i - 4
+  local id, kind = ARGV[at], string.byte(ARGV[at + 4])
+  reply[i + 1] = (kind == SUCCESS or kind == NEUTRAL) and not seen[id] and 1 or 0
+  seen[id] = true
+end
+for n = 1, windows do
+  local values = call('HMGET', KEYS[n + 3], unpack(names))
+  stored[n] = values
+  local day = match(values[1] or '', '^%d+ %d+ %d+ %d+ %d+ (%d+) ')
+  if not day then
+    return { 0 }
+  end
+  for i = 1, leases do
+    local expiry, _, period = match(values[2 * i] or '', LEASE)
+    if not expiry or now >= expiry + 0 or period ~= day then
+      reply[i + 1] = 0
+    end
+  end
+end
+
+for n = 1, windows do
+  local key, values = KEYS[n + 3], stored[n]
+  local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(values[1], READ)
+  r, t, rs, ts, drs, dts, count = r + 0, t + 0, rs + 0, ts + 0, drs + 0, dts + 0, count + 0
+  local slots, sets, fields = {}, {}, {} -- the slots as they are after what was settled so far
+  for i = 1, leases do
+    if reply[i + 1] == 1 then
+      local at = 5 * i - 4
+      local requests, slot = ARGV[at + 2] - 1, ARGV[at + 3]
+      local _, bucket, _, estimate = match(values[2 * i], LEASE)
+      local tokens, ago = ARGV[at + 1] - estimate, s - bucket
+      if ago <= 0 then -- below: everything was moved to the newest second
+        local r_new, t_new = math.max(r + requests, 0), math.max(t + tokens, 0)
+        rs, ts, r, t = rs + r_new - r, ts + t_new - t, r_new, t_new
+      elseif ago < SECONDS then
+        local name = 'm' .. bucket % SECONDS
+        local one = slots[name]
+        if not one then
+          local text = name == slot and values[2 * i + 1] or call('HGET', key, name)
+          local second, old_r, old_t = match(text or '', '^(%d+) (%d+) (%d+)$')
+          one = second == bucket and { old_r + 0, old_t + 0 } or { 0, 0 }
+          slots[name], sets[#sets + 1] = one, name
+          one[3] = bucket
+        end
+        local r_new, t_new = math.max(one[1] + requests, 0), math.max(one[2] + tokens, 0)
+        rs, ts, one[1], one[2] = rs + r_new - one[1], ts + t_new - one[2], r_new, t_new
+      end
+      drs, dts = math.max(drs + requests, 0), math.max(dts + tokens, 0)
+      count = math.max(count - 1, 0)
+      fields[#fields + 1] = '@' .. ARGV[at]
+    end
+  end
+  if fields[1] then
+    local writes = { 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet) }
+    for _, name in ipairs(sets) do
+      local one = slots[name]
+      writes[#writes + 1], writes[#writes + 2] = name, format('%s %d %d', one[3], one[1], one[2])
+    end
+    call('HSET', key, unpack(writes))
+    call('HDEL', key, unpack(fields))
+  end
+end
+return reply
