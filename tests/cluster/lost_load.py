@@ -49,15 +49,21 @@ class Load:
     Args:
         group: whom to ask.
         per_s: how many a second.
+        headers: of each request.
     """
 
-    def __init__(self, group: GatewayGroup, *, per_s: float) -> None:
+    def __init__(
+        self, group: GatewayGroup, *, per_s: float, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.answers: list[Answer] = []
         self._url = f"{group.base_url}/v1/chat/completions"
         self._per_s = per_s
+        self._headers = headers
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), headers=self._headers
+        )
         self._ending = asyncio.Event()
         self._started_s = time.monotonic()
         self._running: set[asyncio.Task[None]] = set()
@@ -149,10 +155,10 @@ def binary() -> str:
     return found
 
 
-def simulated(**limits: int) -> SimulatedProvider:
+def simulated(host: str = "127.0.0.1", **limits: int) -> SimulatedProvider:
     """A provider that only counts violations: a refusal of its own would hide ours."""
     keys = {"upstream-secret": {"label": "a1", **limits}}
-    return SimulatedProvider({"keys": keys, "any_model": True, "enforce": False})
+    return SimulatedProvider({"keys": keys, "any_model": True, "enforce": False, "host": host})
 
 
 def counted(server: RedisServer) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 READY_S = 20.0
 WORKER_READY_S = 2.0  # a start is work for a core, and workers share them
@@ -36,17 +36,31 @@ def get_json(url: str, timeout_s: float = 2.0) -> Any:
         return json.loads(error.read())
 
 
+class Place(NamedTuple):
+    """Where a command runs: what is put before it, and its address as seen from here."""
+
+    before: tuple[str, ...]
+    address: str
+
+
+HERE = Place((), "127.0.0.1")
+
+
 class Running:
     """A command of ours in its own process group; ended by SIGTERM, exit code kept."""
 
     def __init__(
-        self, *words: str, environ: Mapping[str, str] | None = None, checkout: Path | None = None
+        self,
+        *words: str,
+        environ: Mapping[str, str] | None = None,
+        checkout: Path | None = None,
+        place: Place = HERE,
     ) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="gwc")
         self.log_path = Path(self.folder.name) / "log"
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cluster_gw", *words],
+                [*place.before, sys.executable, "-m", "cluster_gw", *words],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environ or {}), **_path_of(checkout)},
@@ -118,6 +132,7 @@ class GatewayGroup(Running):
         environ: beside this process's own.
         has_redis: whether that can be reached; else the group is never quite ready.
         checkout: the folder of another version to run.
+        place: another one than here; needs clients with keys.
     """
 
     def __init__(
@@ -129,6 +144,7 @@ class GatewayGroup(Running):
         environ: Mapping[str, str] | None = None,
         has_redis: bool = True,
         checkout: Path | None = None,
+        place: Place = HERE,
     ) -> None:
         self._workers, self._has_redis = workers, has_redis
         self.port, self.admin_port = free_port(), free_port()
@@ -138,6 +154,8 @@ class GatewayGroup(Running):
             "auth": {"mode": "none"},
             **config,
             "server": {
+                "host": place.address,
+                "admin_host": place.address,
                 **config.get("server", {}),
                 "port": self.port,
                 "admin_port": self.admin_port,
@@ -151,9 +169,9 @@ class GatewayGroup(Running):
         }
         self.config_path.write_text(json.dumps(document))
         words = ("serve", "--config", str(self.config_path))
-        super().__init__(*words, environ=environ, checkout=checkout)
-        self.base_url = f"http://127.0.0.1:{self.port}"
-        self.admin_url = f"http://127.0.0.1:{self.admin_port}"
+        super().__init__(*words, environ=environ, checkout=checkout, place=place)
+        self.base_url = f"http://{place.address}:{self.port}"
+        self.admin_url = f"http://{place.address}:{self.admin_port}"
         within_s = READY_S + WORKER_READY_S * workers
         try:
             self.wait_for(f"{self.admin_url}/readyz", within_s)

@@ -33,7 +33,7 @@ class SentinelService:
         ports = free_ports(6)
         self._data = [RedisNode(binary, port, *DATA_OPTIONS) for port in ports[:3]]
         self.sentinels = [
-            RedisNode(binary, port, "--sentinel", config=_sentinel_config(ports[0]))
+            RedisNode(binary, port, "--sentinel", config=sentinel_config(f"127.0.0.1 {ports[0]}"))
             for port in ports[3:]
         ]
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports[3:])
@@ -106,9 +106,10 @@ class SentinelService:
         return int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)[1])
 
 
-def _sentinel_config(master_port: int) -> str:
+def sentinel_config(master: str) -> str:
+    """What a Sentinel starts with, given host and port of the master."""
     return (
-        f"sentinel monitor {SERVICE} 127.0.0.1 {master_port} 2\n"
+        f"sentinel monitor {SERVICE} {master} 2\n"
         f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
         f"sentinel failover-timeout {SERVICE} 5000\n"
     )
