@@ -7,6 +7,7 @@ once; a call then only packs what is its own and joins the bytes, a quarter of p
 from collections.abc import Sequence
 from typing import Final
 
+import hiredis
 import msgspec
 
 from cluster_gw.store.scripts import Script
@@ -67,11 +68,6 @@ def template_of(
 
 
 def bulk(*values: str | int) -> bytes:
-    """Pack arguments."""
-    packed = ""
-    for text in map(str, values):
-        packed += f"${len(text)}\r\n{text}\r\n"
-    if packed.isascii():
-        return packed.encode()
-    texts = [str(value).encode() for value in values]  # its length is that of its bytes
-    return b"".join([b"$%d\r\n%b\r\n" % (len(text), text) for text in texts])
+    """Pack arguments; at most nine at once cost least."""
+    packed: bytes = hiredis.pack_command(values)  # type: ignore[arg-type] # its stub: 1-tuples
+    return packed[packed.index(b"\n") + 1 :]  # without the number of words

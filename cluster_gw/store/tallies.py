@@ -8,7 +8,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from cluster_gw.core.routing.statistics import Sample, of_sample, values_of
+from cluster_gw.core.routing.statistics import (
+    NO_STATISTICS,
+    Collected,
+    Sample,
+    Statistics,
+    add,
+    values_of,
+)
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import NotSentError
@@ -36,26 +43,29 @@ class Tallies:
         self._client = client
         self._script = scripts["admission/tally"]
         self._server_now_ms = server_now_ms
-        self._sums: dict[str, list[float]] = {}
+        self._collected: dict[str, Collected] = {}
+        self._kept: dict[str, Statistics] = {}  # could not be told
 
     def add(self, record: str, sample: Sample) -> None:
         """Note one attempt on the target whose statistics are at `record`."""
-        values, sums = values_of(of_sample(sample)), self._sums.get(record)
-        self._sums[record] = (
-            list(values) if sums is None else [a + b for a, b in zip(sums, values, strict=True)]
-        )
+        collected = self._collected.get(record)
+        if collected is None:
+            collected = self._collected[record] = Collected()
+        collected.note(sample)
 
     async def flush(self) -> None:
         """Tell Redis; while it is away everything is kept."""
-        sums, self._sums = self._sums, {}
-        await asyncio.gather(*(self._tell(record, values) for record, values in sums.items()))
+        collected, self._collected = self._collected, {}
+        sums, self._kept = self._kept, {}
+        for record, more in collected.items():
+            sums[record] = add(sums.get(record, NO_STATISTICS), more.sums())
+        await asyncio.gather(*(self._tell(record, whole) for record, whole in sums.items()))
 
-    async def _tell(self, record: str, values: list[float]) -> None:
-        numbers = [round(value) for value in values]
+    async def _tell(self, record: str, sums: Statistics) -> None:
+        numbers = [round(value) for value in values_of(sums)]
         try:
             await self._client.run(self._script, [record], [*numbers, self._server_now_ms()])
         except NotSentError:
-            later = self._sums.get(record, [0.0] * len(values))
-            self._sums[record] = [a + b for a, b in zip(values, later, strict=True)]
+            self._kept[record] = add(self._kept.get(record, NO_STATISTICS), sums)
         except StoreLostError:
             self.dropped += 1

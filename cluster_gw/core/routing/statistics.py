@@ -119,30 +119,45 @@ def bucket_of(at_ms: int) -> int:
     return at_ms // BUCKET_MS
 
 
+class Collected(msgspec.Struct, gc=False):
+    """The sums of attempts of the same time, in place: there is one for each answer."""
+
+    successes: float = 0.0
+    failures: float = 0.0
+    timeouts: float = 0.0
+    output_tokens: float = 0.0
+    latency_ms: float = 0.0
+    first_byte_ms: float = 0.0
+    first_bytes: float = 0.0
+
+    def note(self, sample: Sample) -> None:
+        """Add one attempt, with weight 1."""
+        latency_ms = min(max(sample.latency_ms, 0), LATENCY_MAX_MS)
+        if sample.result is Result.SUCCESS:
+            self.successes += 1.0
+            self.output_tokens += max(sample.output_tokens, 0)
+            self.latency_ms += latency_ms
+            if sample.first_byte_ms is not None:
+                self.first_byte_ms += min(max(sample.first_byte_ms, 0), LATENCY_MAX_MS)
+                self.first_bytes += 1.0
+            return
+        self.failures += 1.0
+        if sample.result is Result.TIMEOUT:
+            self.timeouts += 1.0
+            self.latency_ms += latency_ms
+            self.first_byte_ms += latency_ms
+            self.first_bytes += 1.0
+
+    def sums(self) -> Statistics:
+        """What was collected."""
+        return Statistics(*msgspec.structs.astuple(self))
+
+
 def of_sample(sample: Sample) -> Statistics:
     """Give what one attempt adds, with weight 1."""
-    latency_ms = float(min(max(sample.latency_ms, 0), LATENCY_MAX_MS))
-    match sample.result:
-        case Result.SUCCESS:
-            first_ms = sample.first_byte_ms
-            has_first = first_ms is not None
-            return Statistics(
-                successes=1.0,
-                output_tokens=float(max(sample.output_tokens, 0)),
-                latency_ms=latency_ms,
-                first_byte_ms=float(min(max(first_ms or 0, 0), LATENCY_MAX_MS)),
-                first_bytes=float(has_first),
-            )
-        case Result.TIMEOUT:
-            return Statistics(
-                failures=1.0,
-                timeouts=1.0,
-                latency_ms=latency_ms,
-                first_byte_ms=latency_ms,
-                first_bytes=1.0,
-            )
-        case _:
-            return Statistics(failures=1.0)
+    collected = Collected()
+    collected.note(sample)
+    return collected.sums()
 
 
 def add(one: Statistics, other: Statistics, factor: float = 1.0) -> Statistics:
