@@ -207,7 +207,9 @@ class Batches:
             del self._open[id(batch.plan)]
 
     def ask(self, plan: Plan, zone: str, own: bytes, sink: Sink) -> None:
-        """Send a call alone."""
+        """Send a call alone, if anybody still waits for it."""
+        if sink.done():
+            return
         self._client.send(
             self._kind.single(plan), self.alone(plan, zone, own), sink, lazy=self._kind.is_lazy
         )
