@@ -14,7 +14,7 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
-from cluster_gw.store.alone import AwayError
+from cluster_gw.store.alone import AwayError, HeldBackError
 from cluster_gw.store.clients import Asked
 from cluster_gw.store.outages import SCOPE_PROVIDER
 from cluster_gw.telemetry.catalog import REFUSALS
@@ -85,11 +85,8 @@ class Admitter:
                 except AwayError:
                     exchange.is_degraded = True
                     raise redis_lost() from None
-                except StoreLostError:
-                    if clock_s() + REDIS_RETRY_S >= give_up_s:
-                        raise redis_lost() from None
-                if not self._admissions.is_alone(target.limits):
-                    await asyncio.sleep(REDIS_RETRY_S)
+                except StoreLostError as fault:
+                    await self._pause(fault, target, give_up_s)
                 asked_at_s = clock_s()
         finally:
             exchange.spent.redis_s += clock_s() - started_s
@@ -100,6 +97,21 @@ class Admitter:
         if answer.is_local:
             exchange.is_degraded = True
         return Admitted(lease=answer, asked_at_s=asked_at_s)
+
+    async def _pause(self, fault: StoreLostError, target: Target, give_up_s: float) -> None:
+        """Wait before the question is repeated, if at all.
+
+        A client's limit may have room once others have told Redis what they did.
+
+        Raises:
+            ClusterFault: that is later than this request may wait.
+        """
+        held_s = fault.wait_s if isinstance(fault, HeldBackError) else 0.0
+        wait_s = max(held_s, REDIS_RETRY_S)
+        if self._clock.monotonic_s() + wait_s >= give_up_s:
+            raise redis_lost() from None
+        if held_s or not self._admissions.is_alone(target.limits):
+            await asyncio.sleep(wait_s)
 
     def could_serve(self, exchange: Exchange, target: Target) -> bool:
         """Whether nothing that is known here speaks against a target that was not tried yet."""

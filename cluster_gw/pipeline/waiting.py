@@ -1,5 +1,8 @@
 """A short, bounded wait for capacity (`routing.queue`, off by default): first come, first served.
 
+What is held back because others may still have to tell Redis what they did without it (decision
+0040) is waited for in any case: a second at most.
+
 Requests of this worker that wait for the same targets stand in one line. Only its head asks; when
 it is admitted or gives up, the next one does. Whoever comes later stands behind them, although the
 capacity may just have come free: it belongs to the head.
@@ -7,6 +10,7 @@ capacity may just have come free: it belongs to the head.
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING
 from cluster_gw.pipeline.clock import Clock
@@ -16,6 +20,7 @@ from cluster_gw.store.admission import Refusal
 from cluster_gw.units import MS_PER_S
 
 Refused = tuple[Target, Refusal]
+DRAIN_S: Final = 1.0  # the line goes in one by one once what was held back is free
 
 
 class Line:
@@ -77,6 +82,7 @@ class Turn:
         self._targets = targets
         self._wanted: frozenset[tuple[str, str]] = frozenset()
         self._line: Line | None = None
+        self._held_until_s = 0.0
 
     async def queue(self) -> Sequence[Refused]:
         """Wait behind those who wait already, if this request may wait at all.
@@ -97,11 +103,15 @@ class Turn:
         """Wait, after every target has refused, until it is time to ask again.
 
         Returns:
-            False at once when waiting is off, the room is full, or no target opens within the wait
-            the client has left.
+            False at once when waiting is off and nothing is held back, the room is full, or no
+            target opens within the wait the client has left.
         """
+        held_ms = [r.retry_after_ms for _, r in refused if r.is_held_back]
+        if held_ms:
+            held_s = max(held_ms) / MS_PER_S + DRAIN_S
+            self._held_until_s = self._room.clock.monotonic_s() + held_s
         waits_ms = [r.retry_after_ms for _, r in refused if r.gate not in NEVER_BY_WAITING]
-        if self._most_ms() <= 0 or not waits_ms:
+        if (self._most_ms() <= 0 and not held_ms) or not waits_ms:
             return False
         opens_at_s = self._room.clock.monotonic_s() + min(waits_ms) / MS_PER_S
         if opens_at_s > self._until_s():
@@ -160,4 +170,5 @@ class Turn:
 
     def _until_s(self) -> float:
         exchange = self._exchange
-        return min(exchange.started_s + self._most_ms() / MS_PER_S, exchange.deadline_s)
+        until_s = exchange.started_s + self._most_ms() / MS_PER_S
+        return min(max(until_s, self._held_until_s), exchange.deadline_s)

@@ -2,12 +2,13 @@
 
 A part is a key: of one server any key stands for all, of a cluster the key whose slot is meant. A
 loss shorter than `GRACE_S` is waited out. After it the part counts as away, nobody waits for it any
-more, and only a probe asks. Once one is answered, what was done meanwhile is handed over; for a
-moment longer the worker goes on by itself, so that the others can hand over as well before what
-they spent is spent again (decision 0033).
+more, and only a probe asks (decision 0033). Once it answers again, what was done meanwhile is
+handed over, and for a moment longer the worker is cautious: others may still have to hand over what
+they spent, also after a loss that this worker itself waited out (decision 0040).
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -18,8 +19,10 @@ from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.store.scripts import Scripts
 
 GRACE_S: Final = 0.25  # a lost connection is made anew in 0.02 s, a server restarted in 0.1 s
+BLIP_S: Final = 0.1  # a loss as short as this is over for all others before their grace is
 PROBE_S: Final = 0.05
 HAND_OVER_S: Final = 1.0  # the others find Redis within 0.25 s and its pauses, and write at once
+EVERYWHERE: Final = ""  # of a cluster: some node was lost, and with it parts that nobody asked for
 PROBE_ARGS: Final = 3
 NOBODY: Final = "-"
 
@@ -30,15 +33,19 @@ class Doubt:
     Attributes:
         since_s: when it answered last, as far as is known.
         is_away: the grace is over.
-        is_back: a probe was answered since.
+        is_back: it answered again.
+        trusted_at_s: when it is trusted again, once it is back.
+        is_told: what was heard before is in the ledger.
     """
 
-    __slots__ = ("is_away", "is_back", "since_s")
+    __slots__ = ("is_away", "is_back", "is_told", "since_s", "trusted_at_s")
 
     def __init__(self, since_s: float) -> None:
         self.since_s = since_s
         self.is_away = False
         self.is_back = False
+        self.trusted_at_s = 0.0
+        self.is_told = False
 
 
 class Listener(Protocol):
@@ -97,22 +104,35 @@ class Absence:
         self._handing: dict[str, asyncio.Task[None]] = {}
         self._closed = False
         client.know(self._probe)
-        if not client.is_sharded:
-            client.on_change(lambda is_up: None if is_up else self._doubt(whole, 0.0))
+        self._down_at_s: float | None = None
+        self._connected = asyncio.Event()
+        client.on_change(self._node_changed if client.is_sharded else self._changed)
 
     def part_of(self, key: str) -> str:
         """The part that has a key."""
         return key if self._client.is_sharded else self._whole
 
     def is_away(self, part: str) -> bool:
-        """Whether a part is known to be away, or not trusted yet."""
+        """Whether a part is known to be away."""
         doubt = self.doubts.get(part)
-        if doubt is None:
+        if doubt is None or doubt.is_back:
             return False
-        if not doubt.is_away and self._monotonic_s() - doubt.since_s >= GRACE_S:
+        if not doubt.is_away and self._lasted_s(doubt) >= GRACE_S:
             doubt.is_away = True
             self._listener.gone(part)
         return doubt.is_away
+
+    def caution(self, part: str) -> Doubt | None:
+        """Why a part that is used must be asked with caution; None when it need not."""
+        doubt = self.doubts.get(part) or self.doubts.get(EVERYWHERE)
+        if doubt is None or not self._hand_over_s:
+            return None
+        return doubt if doubt.is_back or self._lasted_s(doubt) >= BLIP_S else None
+
+    def caution_left_s(self, doubt: Doubt) -> float:
+        """How much longer a part is not trusted, as far as can be told."""
+        until_s = doubt.trusted_at_s if doubt.is_back else self._monotonic_s() + self._hand_over_s
+        return max(0.0, until_s - self._monotonic_s())
 
     def lost_at_s(self, part: str) -> float:
         """When a part that is away answered last."""
@@ -123,10 +143,10 @@ class Absence:
         self._doubt(part, self._client.deadline_s if isinstance(fault, MissedError) else 0.0)
 
     def note_answer(self, part: str) -> None:
-        """A call to a part was answered within the grace: all is well."""
+        """A call to a part was answered."""
         doubt = self.doubts.get(part)
         if doubt is not None and not doubt.is_away:
-            del self.doubts[part]
+            self._back_in_time(part, doubt)
 
     async def close(self) -> None:
         """Stop watching."""
@@ -139,6 +159,8 @@ class Absence:
     def _doubt(self, part: str, ago_s: float) -> None:
         doubt = self.doubts.get(part)
         if doubt is not None:
+            if doubt.is_back and not doubt.is_away:
+                doubt.since_s = self._monotonic_s() - ago_s  # another loss, with a grace of its own
             doubt.is_back = False
         elif not self._closed:
             self.doubts[part] = Doubt(self._monotonic_s() - ago_s)
@@ -147,11 +169,28 @@ class Absence:
 
     async def _watch(self) -> None:
         while self.doubts:
-            await asyncio.sleep(PROBE_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PROBE_S):
+                    await self._connected.wait()
+            self._connected.clear()
             silent = [part for part, doubt in self.doubts.items() if not doubt.is_back]
             await asyncio.gather(*(self._ask(part) for part in silent))
             for part in list(self.doubts):
                 self.is_away(part)  # also where nobody asks
+
+    def _changed(self, is_up: bool) -> None:  # noqa: FBT001 - as the client tells it
+        if is_up:
+            self._connected.set()
+        else:
+            self._doubt(self._whole, 0.0)
+
+    def _node_changed(self, is_up: bool) -> None:  # noqa: FBT001 - as the client tells it
+        """Beware of parts that only others found to be lost: this worker did not ask for them."""
+        now_s = self._monotonic_s()
+        since_s, self._down_at_s = self._down_at_s, None if is_up else now_s
+        if is_up and since_s is not None and now_s - since_s >= BLIP_S and self._may_beware:
+            doubt = self.doubts[EVERYWHERE] = Doubt(since_s)
+            self._come_back(EVERYWHERE, doubt)
 
     async def probe(self, part: str) -> None:
         """Run a script that may write and does nothing: what it is to do is long over.
@@ -169,23 +208,48 @@ class Absence:
             await self.probe(part)
         except (StoreLostError, ScriptContractError):
             return
-        doubt, handing = self.doubts.get(part), self._handing.get(part)
-        if doubt is None or (handing is not None and not handing.done()):
+        doubt = self.doubts.get(part)
+        if doubt is None or doubt.is_back:
             return
         if self.is_away(part):
-            doubt.is_back = True
-            self._handing[part] = asyncio.get_running_loop().create_task(self._hand(part, doubt))
+            self._come_back(part, doubt)
+        else:
+            self._back_in_time(part, doubt)
+
+    def _back_in_time(self, part: str, doubt: Doubt) -> None:
+        """A part answers within its grace; others may have waited longer, unless it was a blip."""
+        if doubt.is_back:
+            return
+        is_blip = self._lasted_s(doubt) < BLIP_S and not doubt.trusted_at_s
+        if self._hand_over_s and not is_blip:
+            self._come_back(part, doubt)
         else:
             del self.doubts[part]
 
+    def _come_back(self, part: str, doubt: Doubt) -> None:
+        doubt.is_back = True
+        doubt.trusted_at_s = self._monotonic_s() + self._hand_over_s
+        before = self._handing.get(part)
+        if before is not None:
+            before.cancel()  # it waits for a return that was none; what it handed over is kept
+        self._handing[part] = asyncio.get_running_loop().create_task(self._hand(part, doubt))
+
     async def _hand(self, part: str, doubt: Doubt) -> None:
-        """Hand over what was done so far, and a moment later what was done since."""
+        """Hand over what was done, then give the others time for theirs."""
         try:
-            await self._listener.returned(part)
-            await asyncio.sleep(self._hand_over_s)
             await self._listener.returned(part)
         except StoreLostError:
             doubt.is_back = False
+            return
+        doubt.trusted_at_s = self._monotonic_s() + self._hand_over_s
+        await asyncio.sleep(self._hand_over_s)
         if doubt.is_back:
             del self.doubts[part]
             self._listener.trusted(part)
+
+    @property
+    def _may_beware(self) -> bool:
+        return bool(self._hand_over_s) and not self._closed
+
+    def _lasted_s(self, doubt: Doubt) -> float:
+        return self._monotonic_s() - doubt.since_s

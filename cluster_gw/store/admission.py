@@ -143,8 +143,9 @@ class Admissions:
             barred = self._barring(plan, demand.total_tokens)
             if barred is not None:
                 return barred
+        narrow = self._narrow(plan, target, lease_id, demand) if self._doubts else None
         try:
-            reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms)
+            reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms, bounds=narrow)
         except NotSentError as fault:
             self._note(plan, fault)
             raise
@@ -156,7 +157,10 @@ class Admissions:
         if self._doubts and self._alone is not None:
             self._alone.note_answer(plan.keys[0])
         if reply[0] == 0:
-            return self._refused(plan, demand.total_tokens, reply)
+            held_back = None
+            if narrow is not None or self._doubts:
+                held_back = self._held_back(plan, lease_id, demand, reply, narrow)
+            return held_back or self._refused(plan, demand.total_tokens, reply)
         if reply[1] != b"ok":
             raise ScriptContractError("a lease id was used again after it was settled")
         generation, is_trial, reserved_at_ms = reply[5:] or (0, 0, reply[4] * MS_PER_S)
@@ -201,7 +205,7 @@ class Admissions:
             if lease.is_local:
                 self._stand_in.settle(plan, lease, settlement)
                 return
-            if self._doubts and self._stand_in.has_to_serve(plan):
+            if self._doubts:
                 self._stand_in.note_end(plan, lease, settlement)
         heard = None
         if on_booked is not None:
@@ -236,10 +240,22 @@ class Admissions:
             self._alone.note(plan.keys[0], fault)
 
     async def _ask(
-        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
+        self,
+        plan: Plan,
+        zone: str,
+        lease_id: LeaseId,
+        demand: Demand,
+        ttl_ms: int,
+        *,
+        bounds: bytes | None,
     ) -> list[Reply]:
-        """Run the script, together with others of this target; once more if our day is another."""
+        """Run the script, together with others of this target; once more if our day is another.
+
+        With `bounds` in place of the limits of the target it is run alone.
+        """
         own = own_of(lease_id, demand, ttl_ms)
+        if bounds is not None:
+            return await self._ask_alone(plan, zone, own, bounds)
         future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
         self._batches.add(plan, zone, own, future)
         try:
@@ -284,6 +300,32 @@ class Admissions:
             if refusal is not None:
                 return refusal
         return None
+
+    def _narrow(
+        self, plan: Plan, target: TargetLimits, lease_id: LeaseId, demand: Demand
+    ) -> bytes | None:
+        """What to ask for instead of the limits, None for these: see `StandIn.narrow`."""
+        if self._stand_in is None:
+            return None
+        return self._stand_in.narrow(plan, target, lease_id, demand)
+
+    def _held_back(
+        self,
+        plan: Plan,
+        lease_id: LeaseId,
+        demand: Demand,
+        reply: list[Reply],
+        narrow: bytes | None,
+    ) -> Refusal | None:
+        """What a refusal means that came while others may have to tell what they did."""
+        if self._stand_in is None:
+            return None
+        if narrow is None:
+            self._stand_in.refused(lease_id)
+            return None
+        position = int(reply[2])
+        gate = plan.gate(Gate(reply[1].decode()), position)
+        return self._stand_in.held_back(plan, demand, gate, position)
 
     def _refused(self, plan: Plan, demand_tokens: int, reply: list[Reply]) -> Refusal:
         position = int(reply[2])

@@ -4,6 +4,9 @@ Rooms 6 and 10, behind the same calls as with Redis: `store/admission.py` and `s
 come here for a part that is away. Three modes. `share`: a share of what was left
 (`core/limits/share.py`). `closed`: nothing. `open`: whole limits divided by the workers, whatever
 had been used.
+
+When Redis is back, others may still have to tell it what they did. Until then a worker that shares
+asks it with caution (decision 0040): within its own share, or so that there is room for all shares.
 """
 
 import asyncio
@@ -13,8 +16,9 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.core.limits.share import kept_free
 from cluster_gw.errors import StoreLostError
-from cluster_gw.store.absence import HAND_OVER_S, Absence, Doubt
+from cluster_gw.store.absence import EVERYWHERE, HAND_OVER_S, Absence, Doubt
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.journal import Ended, Journal, Running
 from cluster_gw.store.ledger import Bound, Facts, Ledger, Shortage
@@ -39,7 +43,7 @@ class LostPolicy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         mode: what is let in.
         spare_workers: how many workers there are, for mode `open` while that was never heard.
-        hand_over_s: how long Redis is not trusted yet when it is back: others hand over, too.
+        hand_over_s: how long Redis is asked with caution when it is back: others hand over, too.
     """
 
     mode: Mode = Mode.SHARE
@@ -52,6 +56,18 @@ SHARED: Final = LostPolicy()
 
 class AwayError(StoreLostError):
     """Redis is away and nothing may be let in without it: asking again at once is in vain."""
+
+
+class HeldBackError(StoreLostError):
+    """There may be room, but not before others have told Redis what they did without it.
+
+    Attributes:
+        wait_s: until then.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__("redis is not trusted yet")
+        self.wait_s = wait_s
 
 
 class Alone:
@@ -96,14 +112,16 @@ class Alone:
             whole=whole,
             monotonic_s=monotonic_s,
             listener=self,
-            # Where nobody spends by himself, nobody has anything to hand over.
-            hand_over_s=0.0 if mode is Mode.CLOSED else policy.hand_over_s,
+            # Where nobody spends by himself, nobody has anything to hand over; where everybody
+            # spends whatever was used, caution would keep no limit.
+            hand_over_s=policy.hand_over_s if mode is Mode.SHARE else 0.0,
         )
         self.doubts: dict[str, Doubt] = self.absence.doubts
         self._client = client
         self._workers = workers
         self._spare_workers = policy.spare_workers
         self._away: set[str] = set()
+        self._before_share: list[Callable[[], None]] = []
         self._before_loss: list[Callable[[], None]] = []
         self._when_begun: list[Callable[[], None]] = []
         self._when_trusted: list[Callable[[], None]] = []
@@ -114,8 +132,12 @@ class Alone:
         """Whether anything is."""
         return bool(self._away)
 
+    def before_share(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called before a share is spent: it brings the ledger what it heard last."""
+        self._before_share.append(tell)
+
     def before_loss(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called when something goes away: it brings the ledger what it heard last."""
+        """Have `tell` called when something goes away, after those of `before_share`."""
         self._before_loss.append(tell)
 
     def when_begun(self, tell: Callable[[], None]) -> None:
@@ -148,6 +170,40 @@ class Alone:
     def note_answer(self, key: str) -> None:
         """A call for a key was answered."""
         self.absence.note_answer(self.absence.part_of(key))
+
+    def caution(self, key: str) -> Doubt | None:
+        """Why the part that has a key must be asked with caution; None when it need not."""
+        return self.absence.caution(self.absence.part_of(key))
+
+    def pledge(self, doubt: Doubt, lease_id: LeaseId, bounds: Sequence[Bound]) -> bool:
+        """Take a request's part of the own share, of which Redis will be asked as well.
+
+        Args:
+            doubt: of the part that is asked.
+            lease_id: minted for this request.
+            bounds: what it is held to.
+
+        Returns:
+            Whether there was room; without it as much must be kept free as all may have spent.
+        """
+        workers = self._workers()
+        if not workers:
+            return False
+        if not doubt.is_told:
+            doubt.is_told = True
+            for tell in self._before_share:
+                tell()
+        return self.ledger.pledge(
+            lease_id, bounds, workers=workers, lost_at_s=doubt.since_s, now_s=self.monotonic_s()
+        )
+
+    def narrowed(self, limit: int) -> int:
+        """A limit without what all workers may have spent of it by themselves."""
+        return limit - kept_free(limit, self._workers())
+
+    def held_back_s(self, doubt: Doubt) -> float:
+        """How long until others have told what they did."""
+        return self.absence.caution_left_s(doubt)
 
     def admit(
         self,
@@ -240,13 +296,15 @@ class Alone:
         """See `absence.Listener`."""
         is_first = not self._away
         self._away.add(part)
-        for tell in (*self._before_loss, *(self._when_begun if is_first else ())):
+        begun = self._when_begun if is_first else ()
+        for tell in (*self._before_share, *self._before_loss, *begun):
             tell()
 
     async def returned(self, part: str) -> None:
         """See `absence.Listener`: first what has ended, then what runs.
 
-        What ends from now on is not added to the journal, so that both come to an end.
+        Nothing is let in here from now on, and what ends is not added to the journal, so that both
+        come to an end.
 
         Raises:
             StoreLostError: Redis was lost again; nothing of it is lost, and the rest stays.
@@ -266,13 +324,15 @@ class Alone:
 
     def trusted(self, part: str) -> None:
         """See `absence.Listener`."""
+        has_ended = self._away == {part}
         self._away.discard(part)
         # A part of a cluster is a key, and its hash tag is in all keys of the same slot.
-        tag = part[part.index("{") : part.index("}") + 1] if self._client.is_sharded else ""
+        is_one = self._client.is_sharded and part != EVERYWHERE
+        tag = part[part.index("{") : part.index("}") + 1] if is_one else ""
         self.ledger.forget(tag, self.monotonic_s())
         for running in self.journal.running.values():
             running.is_registered = running.is_registered and running.part != part
-        for tell in (*self._when_trusted, *(() if self._away else self._when_ended)):
+        for tell in (*self._when_trusted, *(self._when_ended if has_ended else ())):
             tell()
 
     def flush(self) -> int:

@@ -47,12 +47,15 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 class Asked:
     """A hold that was sent and maybe not answered yet; its outcome comes here."""
 
-    __slots__ = ("_claim", "_fault", "_future", "_holds", "_packed", "_reply")
+    __slots__ = ("_claim", "_fault", "_future", "_holds", "_narrow", "_packed", "_reply")
 
-    def __init__(self, holds: "Holds", claim: Claim, packed: bytes) -> None:
+    def __init__(
+        self, holds: "Holds", claim: Claim, packed: bytes, narrow: Allowance | None = None
+    ) -> None:
         self._holds = holds
         self._claim = claim
         self._packed = packed
+        self._narrow = narrow
         self._reply: Reply = None
         self._fault: BaseException | None = None
         self._future: asyncio.Future[None] | None = None
@@ -90,6 +93,7 @@ class Asked:
         """Wait for the reply.
 
         Raises:
+            HeldBackError: nothing was taken; others may have to tell first what they did.
             StoreLostError: whether it was taken is unknown, unless `is_sent` is False.
             ScriptContractError: a bug.
         """
@@ -100,6 +104,8 @@ class Asked:
             self._reply = await self._holds.run(self._claim, self._packed)
         elif self._fault is not None:
             raise self._fault
+        if self._narrow is not None:
+            return self._holds.read_narrow(self._claim, self._reply, self._narrow)
         return self._holds.read(self._claim, self._reply)
 
 
@@ -208,9 +214,12 @@ class Holds:
             register = partial(self._register, claim)
             asked.set_result(self._stand_in.hold(claim, ttl_ms=ttl_ms, register=register))
             return asked
-        books = self._books_of(claim)
-        packed = self._packed(claim, ttl_ms, books.bounds)
-        asked = Asked(self, claim, packed)
+        books, bounds, narrow = self._books_of(claim), None, None
+        if self._doubts and self._stand_in is not None:
+            narrow = self._stand_in.narrow(claim)
+            bounds = None if narrow is None else bulk(*bounds_of(narrow))
+        packed = self._packed(claim, ttl_ms, bounds or books.bounds)
+        asked = Asked(self, claim, packed, narrow)
         self._client.send(books.hold, packed, asked)
         return asked
 
@@ -250,6 +259,28 @@ class Holds:
         if isinstance(fault, StoreLostError):
             self._alone.note(self._keys.client(claim.client)[0], fault)
 
+    def read_narrow(
+        self, claim: Claim, reply: Reply, narrow: Allowance
+    ) -> Standing | ClientRefusal:
+        """Turn the reply to a claim into a value that was held to less than its allowance.
+
+        Raises:
+            HeldBackError: only that refused it.
+            ScriptContractError: a bug.
+        """
+        status, code, wait_ms, requests_left, requests_ms, tokens_left, tokens_ms, second = reply
+        if not status and self._stand_in is not None:
+            held_back = self._stand_in.held_back(claim, ClientGate(code.decode()))
+            if held_back is not None:
+                raise held_back
+        wide = claim.allowance
+        requests_left += (wide.rpm or 0) - (
+            narrow.rpm or 0
+        )  # what is kept free is left all the same
+        tokens_left += (wide.tpm or 0) - (narrow.tpm or 0)
+        told = (wait_ms, requests_left, requests_ms, tokens_left, tokens_ms, second)
+        return self.read(claim, [status, code, *told])
+
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:
         """Turn a reply into a value; a refusal is remembered.
 
@@ -273,6 +304,8 @@ class Holds:
             if not claim.is_local:
                 self._heard[claim.client] = standing
             return standing
+        if self._doubts and self._stand_in is not None:
+            self._stand_in.refused(claim)
         gate = ClientGate(code.decode())
         refusal = ClientRefusal(gate=gate, retry_after_ms=wait_ms, standing=standing)
         believed_s = REMEMBER_MAX_S if gate is ClientGate.TOO_LARGE else wait_ms / MS_PER_S
@@ -295,6 +328,8 @@ class Holds:
         if claim.is_local and self._stand_in is not None:
             self._stand_in.settle(claim, used)
             return
+        if self._doubts and self._stand_in is not None:
+            self._stand_in.note_end(claim)
         self._queue(claim, used, slot_name(claim.second))
 
     def _settle_late(self, claim: Claim, used: Used, age_s: float) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS
-from cluster_gw.store.alone import Alone
+from cluster_gw.store.alone import Alone, HeldBackError
 from cluster_gw.store.bounds import CLIENT_FIVE
 from cluster_gw.store.claim import Claim, Standing, Used
 from cluster_gw.store.keys import Keys
@@ -33,7 +33,7 @@ class HoldStandIn:
         self._alone = alone
         self._keys = keys
         self._settle = settle
-        alone.before_loss(self._tell_what_was_heard)
+        alone.before_share(self._tell_what_was_heard)
         alone.when_trusted(self.heard.clear)  # whatever was heard before is void
 
     def has_to_serve(self, claim: Claim) -> bool:
@@ -60,6 +60,40 @@ class HoldStandIn:
             return [1, b"ok", 0, *standing]
         gate = ClientGate.TOO_LARGE if shortage.never else ClientGate(shortage.bound.gate)
         return [0, gate.value.encode(), self._alone.wait_ms(shortage), *standing]
+
+    def narrow(self, claim: Claim) -> Allowance | None:
+        """What to hold a client to instead of its allowance, None for that: as `StandIn.narrow`."""
+        part, window = self._keys.client(claim.client)
+        doubt = self._alone.caution(part)
+        if doubt is None or self._alone.pledge(doubt, claim.id, bounds_of_claim(window, claim)):
+            return None
+        rpm, tpm, concurrency, tokens, micro_usd = (
+            None if bound is None else self._alone.narrowed(bound)
+            for bound in limits_of(claim.allowance)
+        )
+        return Allowance(
+            rpm=rpm,
+            tpm=tpm,
+            concurrency=concurrency,
+            monthly_tokens=tokens,
+            monthly_micro_usd=micro_usd,
+        )
+
+    def held_back(self, claim: Claim, gate: ClientGate) -> HeldBackError | None:
+        """What a refusal by a narrowed allowance means; None when it holds for the whole one."""
+        tpm = claim.allowance.tpm
+        if gate is ClientGate.TOO_LARGE and tpm is not None and claim.tokens > tpm:
+            return None
+        doubt = self._alone.caution(self._keys.client(claim.client)[0])
+        return HeldBackError(0.0 if doubt is None else self._alone.held_back_s(doubt))
+
+    def refused(self, claim: Claim) -> None:
+        """Redis refused what was taken of the share."""
+        self._alone.ledger.unpledge(claim.id)
+
+    def note_end(self, claim: Claim) -> None:
+        """A hold of Redis has ended: its slot is free."""
+        self._alone.ledger.end_pledged(claim.id)
 
     def settle(self, claim: Claim, used: Used) -> None:
         """Settle a claim that was held here."""

@@ -65,11 +65,18 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Why a target was not admitted and how long until it may be; never an error."""
+    """Why a target was not admitted and how long until it may be; never an error.
+
+    Attributes:
+        scope: `model`, `key` or `account`.
+        is_held_back: there may be room, but not before other workers have told Redis what they did
+            without it.
+    """
 
     gate: Gate
-    scope: str  # "model", "key" or "account"
+    scope: str
     retry_after_ms: int
+    is_held_back: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -91,6 +91,15 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
     purses: tuple[tuple[Purse, Bound], ...]
     at_s: float
 
+    def give_back(self) -> None:
+        """As if it had not been taken."""
+        for purse, bound in self.purses:
+            purse.correct(-bound.amount, self.at_s)
+
+    def is_of(self, tag: str) -> bool:
+        """Whether it was taken of windows whose key has `tag` in it."""
+        return any(tag in bound.window for _, bound in self.purses)
+
 
 class Shortage(msgspec.Struct, frozen=True, gc=False):
     """The bound that has no room.
@@ -115,6 +124,7 @@ class Ledger:
         self._purses: dict[tuple[str, str], Purse] = {}
         self._known: dict[tuple[str, str], Used] = {}
         self._taken: dict[LeaseId, Taken] = {}
+        self._pledged: dict[LeaseId, Taken] = {}
         self._forgot_at_s = float("-inf")
 
     @property
@@ -160,6 +170,42 @@ class Ledger:
         self._taken[lease_id] = Taken(tuple(purses), now_s)
         return None
 
+    def pledge(
+        self, lease_id: LeaseId, bounds: Sequence[Bound], *, workers: int, lost_at_s: float,
+        now_s: float,
+    ) -> bool:  # fmt: skip
+        """Take from the purses what Redis is asked for as well; whether there was room.
+
+        Arguments as in `take`. It stays taken until `forget`, since others may not have told yet
+        what they spent; only a slot comes back when its request ends.
+        """
+        if lease_id in self._pledged:
+            return True
+        shortage = self.take(lease_id, bounds, workers=workers, lost_at_s=lost_at_s, now_s=now_s)
+        if shortage is None:
+            self._pledged[lease_id] = self._taken.pop(lease_id)
+        return shortage is None
+
+    def unpledge(self, lease_id: LeaseId) -> None:
+        """Redis refused it: it comes back."""
+        pledged = self._pledged.pop(lease_id, None)
+        if pledged is not None:
+            pledged.give_back()
+
+    def end_pledged(self, lease_id: LeaseId) -> bool:
+        """The request has ended: its slots come back; whether it was pledged."""
+        pledged = self._pledged.get(lease_id)
+        if pledged is None:
+            return False
+        slots = tuple(one for one in pledged.purses if one[1].unit is Unit.SLOTS)
+        rest = tuple(one for one in pledged.purses if one[1].unit is not Unit.SLOTS)
+        Taken(slots, pledged.at_s).give_back()
+        if rest:
+            self._pledged[lease_id] = Taken(rest, pledged.at_s)
+        else:
+            del self._pledged[lease_id]
+        return True
+
     def end(self, lease_id: LeaseId, facts: Facts) -> float | None:
         """Replace what a request took by what it used; when it was taken, None if not here."""
         taken = self._taken.pop(lease_id, None)
@@ -195,6 +241,8 @@ class Ledger:
         self._forgot_at_s = now_s
         for place in [place for place in self._known if tag in place[0]]:
             del self._known[place]
+        for lease_id in [name for name, pledged in self._pledged.items() if pledged.is_of(tag)]:
+            self.unpledge(lease_id)
         for (window, _), purse in self._purses.items():
             if tag in window and isinstance(purse, PeriodPurse | SlotPurse):
                 purse.forget()

@@ -24,6 +24,8 @@ from cluster_gw.store.topology import ConnectionSource
 MAX_MISSES: Final = 3
 BACKOFF_MIN_S: Final = 0.02
 BACKOFF_MAX_S: Final = 0.25
+EAGER_S: Final = 0.25  # so long tries follow each other closely, for whoever waits a loss out
+EAGER_BACKOFF_S: Final = 0.05
 LOOK_AGAIN_S: Final = 0.25
 NOT_A_MASTER: Final = frozenset({b"slave", b"sentinel"})
 NO_MASTER: Final = "the server is not a master"
@@ -133,13 +135,14 @@ class Link:
     async def _reopen(self) -> None:
         if self.lane is not None:
             await self.lane.close()
-        backoff_s = BACKOFF_MIN_S
+        backoff_s, clock_s = BACKOFF_MIN_S, asyncio.get_running_loop().time
+        begun_s = clock_s()
         while True:
             lane = await self._open()
             if lane is not None and not lane.is_dead:
                 break
             await asyncio.sleep(backoff_s * (0.5 + self._jitter() / 2))
-            backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
+            backoff_s = longer_backoff_s(backoff_s, clock_s() - begun_s)
         if self.lane is not None:
             self.reconnects += 1
             self._past_calls += self.lane.calls
@@ -211,6 +214,16 @@ class Link:
             server = await self._source.find()
             if self.lane is not None and server is not None and server != self.server:
                 self.lane.kill("another server is the master now")
+
+
+def longer_backoff_s(backoff_s: float, tried_for_s: float) -> float:
+    """The longest pause before the next try.
+
+    Args:
+        backoff_s: that before this one.
+        tried_for_s: since the loss.
+    """
+    return min(backoff_s * 2, EAGER_BACKOFF_S if tried_for_s < EAGER_S else BACKOFF_MAX_S)
 
 
 async def _flaw_of(lane: Lane) -> str:

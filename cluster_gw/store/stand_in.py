@@ -8,11 +8,12 @@ from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.store.ailments import Ailments
 from cluster_gw.store.alone import Alone
-from cluster_gw.store.bars import Bars
+from cluster_gw.store.bars import HEALTH_GATES, Bars
 from cluster_gw.store.bounds import FIVE, bounds_of
 from cluster_gw.store.lease import NO_OUTCOME, Lease, Outcome, Refusal, Settlement, TargetLimits
-from cluster_gw.store.ledger import Facts
-from cluster_gw.store.plan import NO_LIMIT, Plan, Plans
+from cluster_gw.store.ledger import Facts, Unit
+from cluster_gw.store.packing import bulk
+from cluster_gw.store.plan import NO_LIMIT, Plan, Plans, caps_of
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.units import MS_PER_S, LeaseId
 
@@ -41,7 +42,8 @@ class StandIn:
         self._settlements = settlements
         self._bars = bars
         self._ailments = Ailments(alone.monotonic_s)
-        alone.before_loss(self._tell_what_was_heard)
+        alone.before_share(self._tell_what_was_heard)
+        alone.before_loss(self._take_over_bars)
         alone.when_trusted(self.heard.clear)  # whatever was heard before is void
         alone.when_ended(self._ailments.forget)
 
@@ -96,9 +98,59 @@ class StandIn:
         self._alone.finish(lease.id, facts, late)
 
     def note_end(self, plan: Plan, lease: Lease, settlement: Settlement) -> None:
-        """A lease of Redis has ended, and Redis cannot be told yet: its slots are free."""
+        """A lease of Redis has ended: its slots are free, also where Redis cannot be told yet."""
+        was_pledged = self._alone.ledger.end_pledged(lease.id)
+        if not self.has_to_serve(plan):
+            return
         self._ailments.ended(plan.health, settlement.health)
-        self._alone.ledger.free(plan.windows, Gate.CONCURRENCY, lease.admitted_at_s)
+        if not was_pledged:
+            self._alone.ledger.free(plan.windows, Gate.CONCURRENCY, lease.admitted_at_s)
+
+    def narrow(
+        self, plan: Plan, target: TargetLimits, lease_id: LeaseId, demand: Demand
+    ) -> bytes | None:
+        """What to ask Redis for instead of the limits of a target, None for these (0040).
+
+        Within this worker's share the limits themselves hold, else as much is kept free as all
+        workers may have spent and not told yet.
+        """
+        doubt = self._alone.caution(plan.keys[0])
+        if doubt is None or self._alone.pledge(doubt, lease_id, bounds_of(plan, target, demand)):
+            return None
+        caps: tuple[int, ...] = ()
+        if target.caps.needs_record():
+            caps = caps_of(target.caps, target.token_weight)
+        narrow = (
+            bound if bound == NO_LIMIT else self._alone.narrowed(bound)
+            for bound in (*plan.limits, *caps[:-1])
+        )
+        return bulk(*narrow, *caps[-1:])
+
+    def held_back(self, plan: Plan, demand: Demand, gate: Gate, position: int) -> Refusal | None:
+        """What a refusal by narrowed limits means; None when it holds for the limits as well.
+
+        Args:
+            plan: of the target.
+            demand: how much of it was asked for.
+            gate: that refused, as the limits name it.
+            position: of what refused.
+        """
+        if gate in HEALTH_GATES or gate is Gate.DAY_STALE:
+            return None
+        if gate is Gate.TOO_LARGE:
+            places = (at for at, (_, _, unit) in enumerate(FIVE) if unit is Unit.TOKENS)
+            tokens = [limit for at in places for limit in plan.limits[at :: len(FIVE)]]
+            if any(NO_LIMIT != limit < demand.total_tokens for limit in tokens):
+                return None
+            gate = Gate.TPM
+        doubt = self._alone.caution(plan.keys[0])
+        wait_ms = 0 if doubt is None else round(self._alone.held_back_s(doubt) * MS_PER_S)
+        scope = plan.scope(position)
+        return Refusal(gate=gate, scope=scope, retry_after_ms=wait_ms, is_held_back=True)
+
+    def refused(self, lease_id: LeaseId) -> None:
+        """Redis refused what was taken of the share."""
+        self._alone.ledger.unpledge(lease_id)
 
     def note_refusal(self, plan: Plan, position: int, refusal: Refusal) -> None:
         """Redis refused at a limit: nothing is left of it.
@@ -130,12 +182,14 @@ class StandIn:
             age_s=age_s,
         )
 
+    def _take_over_bars(self) -> None:
+        self._ailments.take_over(self._bars.known(self._alone.monotonic_s()))
+
     def _tell_what_was_heard(self) -> None:
         """Hand on what the last replies said.
 
         What a reply said was left of the tightest window was left of each, at least.
         """
-        self._ailments.take_over(self._bars.known(self._alone.monotonic_s()))
         for target, lease in self.heard.items():
             plan = self._plans.of(target)
             left = {Gate.RPM: lease.requests_left, Gate.TPM: lease.tokens_left}

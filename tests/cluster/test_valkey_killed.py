@@ -13,9 +13,6 @@ from tests.fakes.group import GatewayGroup, SimulatedProvider
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
 
 RPM, FIRST = 200, 120
-# A loss this short is noticed by some workers only, who then spend their shares, while the others
-# use the server that is back: two of three workers, each a sixth of what was left.
-SHARES = (RPM - FIRST) * 2 // 6
 DEADLINE_S = 3.0
 
 
@@ -48,5 +45,7 @@ def test_counters_survive_and_no_client_waits_past_its_deadline() -> None:
     assert during.statuses[429] > 0
     assert max(before.longest_s, during.longest_s) < DEADLINE_S + 0.5
     # The window of the first two seconds was remembered: had it been lost, FIRST more would pass.
-    assert key["peak_requests_60s"] <= RPM + SHARES
-    assert before.statuses[200] + during.statuses[200] >= 0.9 * RPM
+    # A loss this short is waited out by some workers, while others spend their shares (0040): what
+    # these took is left free, and nobody is refused what is left in the end.
+    assert key["peak_requests_60s"] <= RPM
+    assert before.statuses[200] + during.statuses[200] == RPM

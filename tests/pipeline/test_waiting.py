@@ -126,6 +126,33 @@ async def test_head_wakes_by_itself_when_its_target_opens(queue: Queue) -> None:
     assert await queue.tasks["head"] is True
 
 
+async def held_back(turn: Turn, wait_ms: int) -> bool:
+    refusal = Refusal(gate=Gate.RPM, scope="model", retry_after_ms=wait_ms, is_held_back=True)
+    full = Refusal(gate=Gate.RPD, scope="model", retry_after_ms=10_000)
+    try:
+        return await turn.wait([(target("a"), refusal), (target("b", "l"), full)])
+    finally:
+        turn.leave()
+
+
+async def test_what_is_held_back_is_waited_for_where_nobody_waits(queue: Queue) -> None:
+    turns = [queue.turn(0) for _ in range(3)]
+
+    waits = asyncio.gather(*(held_back(turn, 30) for turn in turns))
+    await settle(0.01)
+    assert queue.room.depth == 3
+    assert await waits == [True] * 3
+
+    assert not await turns[0].wait(refusals(30)), "only what is held back"
+
+
+async def test_what_is_held_back_beyond_the_deadline_is_not_waited_for(queue: Queue) -> None:
+    turn = queue.turn(0)
+    turn._exchange.deadline_s = time.monotonic() + 0.02
+
+    assert not await held_back(turn, 50)
+
+
 async def test_newcomer_does_not_overtake_a_head_that_is_asking(queue: Queue) -> None:
     head = await queue.come_first()
     queue.room.ring(target("a"))

@@ -115,6 +115,35 @@ def test_slot_counts_as_free_only_if_it_was_known_to_be_taken(ledger: Ledger) ->
     assert room(ledger, slots) == 1
 
 
+def pledge(ledger: Ledger, name: str, bounds: Sequence[Bound]) -> bool:
+    return ledger.pledge(LeaseId(name), bounds, workers=1, lost_at_s=LOST_AT_S, now_s=LOST_AT_S + 1)
+
+
+def test_what_is_pledged_stays_taken_but_for_its_slot_until_all_have_told(ledger: Ledger) -> None:
+    bounds = [bound(gate, limit=4) for gate in SPANS]
+    assert pledge(ledger, "a", bounds)
+    assert pledge(ledger, "a", bounds), "asked again under its id it takes nothing more"
+
+    assert ledger.end_pledged(LeaseId("a"))
+    assert not ledger.end_pledged(LeaseId("never"))
+    assert [room(ledger, one, LOST_AT_S + 1) for one in bounds] == [1, 1, 2]
+    ledger.forget("", LOST_AT_S + 2)
+    ledger.learn("w", dict.fromkeys(SPANS, 0), LOST_AT_S + 3)
+
+    assert [room(ledger, one, LOST_AT_S + 3) for one in bounds] == [2, 2, 2]
+
+
+def test_pledge_that_redis_refuses_and_one_without_room_take_nothing(ledger: Ledger) -> None:
+    bounds = [bound(gate, limit=2) for gate in SPANS]
+    assert pledge(ledger, "a", bounds)
+    assert not pledge(ledger, "b", bounds)
+
+    ledger.unpledge(LeaseId("a"))
+    ledger.unpledge(LeaseId("b"))
+
+    assert [room(ledger, one, LOST_AT_S + 1) for one in bounds] == [1, 1, 1]
+
+
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["take", "end"]), st.integers(0, 400), st.floats(0, 20)),

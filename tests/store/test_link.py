@@ -6,9 +6,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from redis.asyncio.connection import AbstractConnection
 
+from cluster_gw.store.absence import BLIP_S, GRACE_S, PROBE_S
 from cluster_gw.store.address import Login, Server
 from cluster_gw.store.lane import disconnect, pack
-from cluster_gw.store.link import NO_MASTER, NOBODY_KNOWS, Link, _end
+from cluster_gw.store.link import (
+    BACKOFF_MAX_S,
+    BACKOFF_MIN_S,
+    NO_MASTER,
+    NOBODY_KNOWS,
+    Link,
+    _end,
+    longer_backoff_s,
+)
 from cluster_gw.store.topology import Dialer, FixedServer
 from tests.fakes.redis_server import RedisServer, redis_binary
 from tests.store.conftest import LeftOpen
@@ -133,3 +142,15 @@ def test_server_is_given_up_wholly_though_the_link_is_closed_meanwhile(
         await disconnect(connection)
 
     assert left_open(close_after(turns) for turns in range(6)) == []
+
+
+def test_server_that_is_back_after_a_blip_is_found_within_the_grace_by_everybody() -> None:
+    at_s = pause_s = BACKOFF_MIN_S  # each pause as long as it may be
+    while at_s < BLIP_S:
+        pause_s = longer_backoff_s(pause_s, at_s)
+        at_s += pause_s
+
+    assert at_s + PROBE_S < GRACE_S
+    for _ in range(10):
+        pause_s = longer_backoff_s(pause_s, GRACE_S)
+    assert pause_s == BACKOFF_MAX_S

@@ -58,6 +58,16 @@ def divisor_of(workers: int) -> int:
     return HALF * max(1, workers)
 
 
+def kept_free(limit: int, workers: int) -> int:
+    """What all workers' shares of a limit come to at most, whatever each knows of what was left.
+
+    Args:
+        limit: the bound, at least 0.
+        workers: how many they are; 0 while that is not known.
+    """
+    return workers * (limit // divisor_of(workers)) if workers > 0 else limit // HALF
+
+
 def known_left(limit: int, used: int, at_s: float, lost_at_s: float) -> int | None:
     """What was left of a limit when Redis went away, None if that was heard too long before.
 

@@ -18,6 +18,7 @@ from cluster_gw.core.limits.share import (
     Span,
     Terms,
     divisor_of,
+    kept_free,
     known_left,
     purse_for,
 )
@@ -36,6 +37,20 @@ def terms(left: int | None, limit: int = 100, workers: int = 5, lost_at_s: float
 )
 def test_share_is_half_of_what_was_left_by_worker(left: int, workers: int, share: int) -> None:
     assert terms(left, workers=workers).of_left == share
+
+
+@given(
+    limit=st.integers(0, 10**6),
+    workers=st.integers(1, 200),
+    lefts=st.lists(st.integers(0, 10**6), max_size=200),
+)
+@example(limit=5, workers=3, lefts=[5, 5, 5])
+def test_what_is_kept_free_is_enough_for_all_shares_and_never_more_than_half(
+    limit: int, workers: int, lefts: list[int]
+) -> None:
+    shares = [terms(left, limit, workers).of_left for left in lefts[:workers]]
+
+    assert sum(shares) <= kept_free(limit, workers) <= kept_free(limit, 0) == limit // 2
 
 
 def test_nothing_is_known_of_what_was_heard_long_before_the_loss() -> None:
