@@ -199,6 +199,20 @@ KEY_SHAPES: Final = (
         content="Round-robin cursor of a combo: how often it was advanced.",
     ),
     KeyShape(
+        pattern="pin:{<combo>}:<epoch>:<scope>:<key>",
+        type="hash",
+        ttl="argument",
+        content="Which route a run or a session of a client stays on. route: what answered last; "
+        "by: the turn of the request it answered; turn: of the last request that looked. The key "
+        "is a hash; the epoch changes with the strategy of the combo.",
+    ),
+    KeyShape(
+        pattern="lkg:{<combo>}:<epoch>",
+        type="hash",
+        ttl="1 day",
+        content="The last known good route of a combo: the same fields.",
+    ),
+    KeyShape(
         pattern="lead:{<role>}",
         type="hash",
         ttl="1 day",
@@ -340,6 +354,15 @@ class Keys:
     def cursor(self, combo: str) -> str:
         """The round-robin cursor of a combo."""
         return f"{self.prefix}:rr:{{{encode_part(combo)}}}"
+
+    def pin(self, combo: str, epoch: str, scope: str, key: str) -> str:
+        """Hash: which route a run or a session stays on."""
+        parts = ":".join(map(encode_part, (epoch, scope, key)))
+        return f"{self.prefix}:pin:{{{encode_part(combo)}}}:{parts}"
+
+    def last_good(self, combo: str, epoch: str) -> str:
+        """Hash: the last known good route of a combo."""
+        return f"{self.prefix}:lkg:{{{encode_part(combo)}}}:{encode_part(epoch)}"
 
     def lead(self, role: str) -> str:
         """Hash: which worker has a role of the cluster."""

@@ -92,6 +92,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *(KEYS.check(slot, "k"), KEYS.probe(), KEYS.outage("p")),
         *(KEYS.snapshot(), KEYS.key_statuses(), KEYS.model_statuses(), KEYS.pool_status()),
         *(KEYS.key_caps(slot, "k"), KEYS.strangers(), KEYS.learned("app", "p/m")),
+        *(KEYS.pin("c", "1", "run", "0123"), KEYS.last_good("c", "1")),
         *KEYS.client("app"),
         *KEYS.health(slot, "k", "m"),
     ]
