@@ -60,6 +60,18 @@ class StoreLostError(Exception):
     """Redis did not answer in time or refused the call; whether the call was applied is unknown."""
 
 
+class RecordUnreadableError(StoreLostError):
+    """What stands in a record of Redis is not what we write there; nothing was applied.
+
+    Attributes:
+        keys: that record; several where only that one of them cannot be read is known.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        super().__init__("a record in redis cannot be read")
+        self.keys = tuple(keys)
+
+
 class ScriptContractError(Exception):
     """A script answered something its header does not allow: a bug, never a limit."""
 

@@ -8,6 +8,7 @@ from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.quotas import QuotaReports
+from cluster_gw.app.records import RecordWatch
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.standby import Standby
 from cluster_gw.background.learner import LEARN_S, Learner
@@ -116,6 +117,7 @@ class Engine:
             log=log,
             registry=registry,
         )
+        RecordWatch(base)
         self._sharing = Sharing(
             base,
             current,

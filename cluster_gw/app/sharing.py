@@ -190,8 +190,8 @@ class Sharing:
             target.limits for by_key in runtime.targets.values() for target in by_key.values()
         )
         found.models = await self._health.models.look(list_models(runtime))
-        for provider in {provider for provider, _ in list_models(runtime)}:
-            standing = await self._health.providers.look(provider)
+        providers = {provider for provider, _ in list_models(runtime)}
+        for provider, standing in (await self._health.providers.look_at(providers)).items():
             if standing.state is not BreakerState.CLOSED or standing.failed:
                 found.providers[keys.outage(provider)] = standing
         return found

@@ -10,8 +10,8 @@ from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.price import FREE, cost_micro_usd
 from cluster_gw.core.outcome.charge import Charge
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
-from cluster_gw.core.outcome.exhaustion import FLOOR_MS
-from cluster_gw.errors import CapacityFault, ErrorBody
+from cluster_gw.core.outcome.exhaustion import FLOOR_MS, UNAVAILABLE_WAIT_MS
+from cluster_gw.errors import CapacityFault, ClusterFault, ErrorBody, RecordUnreadableError
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.exchange import Exchange, Hold
 from cluster_gw.store.admission import TargetLimits
@@ -62,9 +62,14 @@ class Holding:
 
         Raises:
             CapacityFault: the client is refused; nothing is held.
+            ClusterFault: what Redis holds of the client cannot be read; nothing is held.
             StoreLostError: whether it is held is unknown; `settle` releases it.
         """
-        answer = await asked.answer()
+        try:
+            answer = await asked.answer()
+        except RecordUnreadableError:
+            exchange.hold = None  # nothing was taken
+            raise record_unreadable() from None
         exchange.is_degraded |= asked.is_local
         if isinstance(answer, ClientRefusal):
             if not asked.is_local:  # else Redis may hold what it was asked for before it went away
@@ -112,6 +117,21 @@ class Holding:
         exchange.standing = refusal.standing
         self._registry.add(CLIENT_REFUSALS, refusal.gate.value)
         return CapacityFault(refusal_body(refusal))
+
+
+def record_unreadable() -> ClusterFault:
+    """The answer when what Redis holds of the client cannot be read: no target would help."""
+    known = ERROR_CODES["record_unreadable"]
+    return ClusterFault(
+        ErrorBody(
+            status=known.status,
+            type=known.type,
+            code="record_unreadable",
+            message="The shared state of this API key cannot be read; the operator must mend it.",
+            retryable=True,
+            retry_after_ms=UNAVAILABLE_WAIT_MS,
+        )
+    )
 
 
 def claim_of(exchange: Exchange, allowance: Allowance, demand: Demand) -> Claim:

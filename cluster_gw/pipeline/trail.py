@@ -24,6 +24,7 @@ HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.BENCH: "rests on all its keys after failures",
         Gate.MODEL_RETIRED: "was retired by its provider",
         Gate.KEY_INVALID: "was rejected by its provider",
+        Gate.RECORD_UNREADABLE: "has a record in Redis that cannot be read",
         Gate.BREAKER_OPEN: "failed several times in a row",
         Gate.PROVIDER_OPEN: "failed with several of its keys or models at once",
         Gate.TRIAL_TAKEN: "is being tried by one request",

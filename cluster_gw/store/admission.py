@@ -12,7 +12,7 @@ from typing import Final
 
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
 from cluster_gw.store.alone import Alone
 from cluster_gw.store.bars import HEALTH_GATES, Bars
@@ -22,7 +22,7 @@ from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLimits
 from cluster_gw.store.packing import ZERO, bulk
-from cluster_gw.store.plan import HEALTH_SCOPES, Days, Plan, Plans
+from cluster_gw.store.plan import HEALTH_SCOPES, SCOPE_MODEL, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Scripts
@@ -35,6 +35,7 @@ __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLim
 
 LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
 DAY_STALE_RETRY_MS: Final = 1000
+UNREADABLE_RETRY_MS: Final = 1000
 UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
 FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
 SCRIPTS: Final = ("reserve", "reserve_many", "settle", "settle_many", "tally")
@@ -146,13 +147,10 @@ class Admissions:
         narrow = self._narrow(plan, target, lease_id, demand) if self._doubts else None
         try:
             reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms, bounds=narrow)
-        except NotSentError as fault:
-            self._note(plan, fault)
-            raise
+        except RecordUnreadableError:
+            return self._unreadable(plan, lease_id, demand.total_tokens)
         except (StoreLostError, asyncio.CancelledError) as fault:
-            # It may have been granted: the release fences the id, whichever comes first.
-            self.settlements.add(plan, target.day_reset, lease_id, UNDISPATCHED, lease=None)
-            self._note(plan, fault)
+            self._release(plan, target.day_reset, lease_id, fault)
             raise
         if self._doubts and self._alone is not None:
             self._alone.note_answer(plan.keys[0])
@@ -235,7 +233,10 @@ class Admissions:
         """Stop repeating settlements; call `drain` before."""
         await self.settlements.close()
 
-    def _note(self, plan: Plan, fault: BaseException) -> None:
+    def _release(self, plan: Plan, zone: str, lease_id: LeaseId, fault: BaseException) -> None:
+        """Give back what may have been granted: this fences the id, whichever comes first."""
+        if not isinstance(fault, NotSentError):
+            self.settlements.add(plan, zone, lease_id, UNDISPATCHED, lease=None)
         if self._alone is not None and isinstance(fault, StoreLostError):
             self._alone.note(plan.keys[0], fault)
 
@@ -260,7 +261,7 @@ class Admissions:
         self._batches.add(plan, zone, own, future)
         try:
             reply = await future
-        except ScriptMissingError:
+        except (ScriptMissingError, RecordUnreadableError):  # alone it is told which record
             return await self._ask_alone(plan, zone, own, plan.reserve.tail)
         except StoreLostError as fault:
             self._client.count_lost(fault)
@@ -326,6 +327,17 @@ class Admissions:
         position = int(reply[2])
         gate = plan.gate(Gate(reply[1].decode()), position)
         return self._stand_in.held_back(plan, demand, gate, position)
+
+    def _unreadable(self, plan: Plan, lease_id: LeaseId, demand_tokens: int) -> Refusal:
+        """Nothing was taken; nothing is known of the target until somebody mends its records."""
+        if self._doubts and self._stand_in is not None:
+            self._stand_in.refused(lease_id)
+        refusal = Refusal(
+            gate=Gate.RECORD_UNREADABLE, scope=SCOPE_MODEL, retry_after_ms=UNREADABLE_RETRY_MS
+        )
+        now_s = self._monotonic_s()
+        self.refusals.remember(plan.subject(1), refusal, demand_tokens=demand_tokens, now_s=now_s)
+        return refusal
 
     def _refused(self, plan: Plan, demand_tokens: int, reply: list[Reply]) -> Refusal:
         position = int(reply[2])

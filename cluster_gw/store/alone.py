@@ -10,6 +10,7 @@ asks it with caution (decision 0040): within its own share, or so that there is 
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Final
@@ -17,7 +18,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.share import kept_free
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import RecordUnreadableError, StoreLostError
 from cluster_gw.store.absence import EVERYWHERE, HAND_OVER_S, Absence, Doubt
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.journal import Ended, Journal, Running
@@ -163,7 +164,7 @@ class Alone:
 
     def note(self, key: str, fault: StoreLostError) -> None:
         """A call for a key was lost."""
-        if not isinstance(fault, AwayError):
+        if not isinstance(fault, AwayError | RecordUnreadableError):
             self.cause = str(fault)
             self.absence.note(self.absence.part_of(key), fault)
 
@@ -319,7 +320,9 @@ class Alone:
     async def _register(self, running: Running) -> None:
         left_ms = round((running.ends_at_s - self.monotonic_s()) * MS_PER_S)
         if left_ms > 0:
-            await running.register(left_ms)
+            # What cannot be read is told elsewhere; all else must not wait for its repair.
+            with contextlib.suppress(RecordUnreadableError):
+                await running.register(left_ms)
         running.is_registered = True
 
     def trusted(self, part: str) -> None:

@@ -34,6 +34,7 @@ from cluster_gw.store.topology import (
     FixedServer,
     SentinelMaster,
 )
+from cluster_gw.store.unreadable import Unreadables, narrowed
 
 DEADLINE_S: Final = 0.7
 MAX_PENDING: Final = 20_000
@@ -105,6 +106,7 @@ class RedisClient:
 
     Attributes:
         lost: calls that ended with `StoreLostError`.
+        unreadable: told of records that cannot be read.
         is_sharded: one part of it may be away while others are there.
 
     Raises:
@@ -126,6 +128,7 @@ class RedisClient:
         self._was_up = False
         self._up = asyncio.Event()
         self._callbacks: list[Callable[[bool], None]] = []
+        self.unreadable = Unreadables()
         self._scripts: list[Script] = []
         try:
             address = parse_address(url)
@@ -280,8 +283,9 @@ class RedisClient:
             except ScriptMissingError:
                 reply = await self._run_loaded(template, packed, until_s)
         except StoreLostError as fault:
-            self.count_lost(fault)
-            raise
+            known = await narrowed(fault, template.script, self.submit)
+            self.count_lost(known)
+            raise known from None
         if not isinstance(reply, list):
             raise ScriptContractError(f"{template.script.name} did not answer a list")
         return reply
@@ -316,7 +320,9 @@ class RedisClient:
         )
 
     def count_lost(self, fault: BaseException) -> None:
-        """Count an outcome that is a loss."""
+        """Count an outcome that is a loss; a record that cannot be read is none, but is told."""
+        if self.unreadable.is_told(fault):
+            return
         # A script that has to be loaded first is none: nothing was executed, and it is repeated.
         if isinstance(fault, StoreLostError) and not isinstance(fault, ScriptMissingError):
             self.lost += 1

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
-from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
 from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
 from cluster_gw.store.alone import Alone
@@ -252,8 +252,10 @@ class Holds:
         return await self._client.run_packed(self._books_of(claim).hold, packed)
 
     def note_lost(self, claim: Claim, fault: BaseException) -> None:
-        """A hold's outcome is unknown."""
+        """A hold's outcome is unknown, or nothing was taken as the record cannot be read."""
         self._client.count_lost(fault)
+        if isinstance(fault, RecordUnreadableError) and self._doubts and self._stand_in is not None:
+            self._stand_in.refused(claim)
         if self._alone is None or isinstance(fault, ScriptMissingError):
             return
         if isinstance(fault, StoreLostError):

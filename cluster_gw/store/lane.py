@@ -320,7 +320,7 @@ class Lane:
                 self._listener.on_redirect(self, redirect_of(reply), call)
             return
         if not call.future.done():
-            call.future.set_exception(fault_of_reply(reply))
+            call.future.set_exception(fault_of_reply(reply, call.packed))
         code = code_of(reply)
         if code == DEMOTED:  # a connection made anew finds the master
             self.kill(f"redis answered {code}")

@@ -14,6 +14,7 @@ from cluster_gw.core.limits.allowance import ClientGate
 from cluster_gw.core.limits.usage import UNUSED, WindowUse, use_at
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate
 from cluster_gw.core.routing.snapshot import Snapshot
+from cluster_gw.errors import RecordUnreadableError
 from cluster_gw.store.alone import Alone
 from cluster_gw.store.client import RedisClient
 from cluster_gw.units import MS_PER_S
@@ -96,13 +97,24 @@ class Looks:
         wanted = [*dict.fromkeys(keys)]
         for first in range(0, len(wanted), BATCH):
             some, at_s = wanted[first : first + BATCH], self._alone.monotonic_s()
-            replies = await asyncio.gather(*(self._client.call("HGET", key, "now") for key in some))
-            now_ms = round(self._server_ms() or 0)
-            for key, reply in zip(some, replies, strict=True):
-                numbers = tuple(int(word) for word in (reply or b"").split())
-                self._alone.ledger.learn(key, used_of(numbers, now_ms), at_s)
-                if key in self._due_at_s:
-                    self._due_at_s[key] = at_s + (LOOK_S if numbers else IDLE_S)
+            await asyncio.gather(*(self._learn(key, used_of, at_s) for key in some))
+
+    async def _learn(
+        self, key: str, used_of: Callable[[tuple[int, ...], int], dict[str, int]], at_s: float
+    ) -> None:
+        """Read one record; of one that cannot be read nothing is known."""
+        try:
+            reply = await self._client.call("HGET", key, "now")
+            numbers = tuple(int(word) for word in (reply or b"").split())
+            used = used_of(numbers, round(self._server_ms() or 0))
+        except RecordUnreadableError:
+            return
+        except ValueError:
+            self._client.unreadable.tell(key)
+            return
+        self._alone.ledger.learn(key, used, at_s)
+        if key in self._due_at_s:
+            self._due_at_s[key] = at_s + (LOOK_S if numbers else IDLE_S)
 
 
 def used_of_window(numbers: tuple[int, ...], now_ms: int) -> dict[str, int]:

@@ -25,6 +25,7 @@ from cluster_gw.store.lease import Lease, Refusal
 from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.store.unreadable import readable
 from cluster_gw.store.unwell import Unwell
 from cluster_gw.units import MS_PER_S
 
@@ -33,6 +34,7 @@ SUCCESS: Final = "success"
 FAILURE: Final = "failure"
 NO_CODE: Final = "-"
 LOOKED_AT_ONCE: Final = 100  # models in one call, 0.1 ms
+NOTHING_READ: Final = (0, b"", 0)
 FOUND_VALUES: Final = 5  # for each model of a look that is not well
 
 ModelName = tuple[str, str]
@@ -176,11 +178,14 @@ class ModelHealth:
         return await asyncio.gather(*map(self._look_at, asked))
 
     async def _look_at(self, models: Sequence[ModelName]) -> Look:
-        keys = [self._keys.model(*model) for model in models]
-        _, _, now_ms, *values = await self._client.run(self._look, keys, [self._server_now_ms()])
+        keys, reply = await readable([self._keys.model(*model) for model in models], self._run_look)
+        _, _, now_ms, *values = reply or NOTHING_READ
         rows = zip(*[iter(values)] * FOUND_VALUES, strict=True)
         found = {keys[place - 1]: _standing(now_ms, *told) for place, *told in rows}
         return Look(records=keys, found=found, seen_ms=now_ms)
+
+    async def _run_look(self, records: Sequence[str]) -> list[Reply]:
+        return await self._client.run(self._look, records, [self._server_now_ms()])
 
     def _note(self, model: ModelName, code: str, reply: list[Reply]) -> None:
         _, _, benched, now_ms, *told = reply

@@ -5,6 +5,7 @@ successes of a provider that others have doubts about.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -12,7 +13,7 @@ from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.outage import WITHIN_MS, Sign
 from cluster_gw.core.limits.standing import ProviderStanding
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import RecordUnreadableError, StoreLostError
 from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.events import ProviderEvent
@@ -28,6 +29,7 @@ from cluster_gw.units import MS_PER_S, LeaseId
 REPORT_ARGS: Final = 7
 NO_LEASE: Final = "-"
 NEVER: Final = -1
+UNREADABLE: Final = Refusal(gate=Gate.RECORD_UNREADABLE, scope=SCOPE_PROVIDER, retry_after_ms=1000)
 
 OnOpened = Callable[[str, int], None]
 
@@ -96,6 +98,8 @@ class ProviderHealth:
                 [self._keys.outage(provider)],
                 [lease_id, min(ttl_ms, LEASE_MAX_MS), self._worker, self._server_now_ms()],
             )
+        except RecordUnreadableError:
+            return UNREADABLE
         except (StoreLostError, asyncio.CancelledError):
             self._give_back(provider, lease_id)
             raise
@@ -151,12 +155,31 @@ class ProviderHealth:
         Raises:
             StoreLostError: Redis is away; what was known is believed on.
         """
-        names = sorted(set(providers))
-        for name, standing in zip(names, await asyncio.gather(*map(self.look, names)), strict=True):
+        for name, standing in (await self.look_at(providers)).items():
             self._note(name, standing)
 
+    async def look_at(self, providers: Iterable[str]) -> dict[str, ProviderStanding]:
+        """Tell how providers stand, but for those whose records cannot be read; takes nothing over.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        names, found = sorted(set(providers)), dict[str, ProviderStanding]()
+
+        async def look(name: str) -> None:
+            with contextlib.suppress(RecordUnreadableError):  # it is told elsewhere
+                found[name] = await self.look(name)
+
+        await asyncio.gather(*map(look, names))
+        return found
+
     async def look(self, provider: str) -> ProviderStanding:
-        """Tell how a provider stands; takes nothing over."""
+        """Tell how a provider stands; takes nothing over.
+
+        Raises:
+            RecordUnreadableError: what Redis holds of it cannot be read.
+            StoreLostError: Redis is away.
+        """
         _, _, now_ms, *told = await self._client.run(
             self._scripts["health/outage"],
             [self._keys.outage(provider)],

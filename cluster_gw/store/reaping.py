@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.errors import RecordUnreadableError
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -111,11 +112,14 @@ class Reaping:
         self, window: Window, dead: Sequence[DeadWorker], valid_until_ms: int
     ) -> Sweep:
         names = [worker.id for worker in dead]
-        status, _, freed = await self._client.run(
-            self._free if window.is_provider else self._reap,
-            [window.key, *window.health],
-            [valid_until_ms, *names, self._server_now_ms()],
-        )
+        try:
+            status, _, freed = await self._client.run(
+                self._free if window.is_provider else self._reap,
+                [window.key, *window.health],
+                [valid_until_ms, *names, self._server_now_ms()],
+            )
+        except RecordUnreadableError:  # there is nothing to free before it is mended
+            return Sweep(leases=0, is_whole=True)
         # Each lease is in one model window: there it is counted.
         return Sweep(leases=freed if window.health else 0, is_whole=status != 0)
 

@@ -6,6 +6,7 @@ import msgspec
 from redis.exceptions import AskError, MovedError, ResponseError
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store import unreadable
 
 UNAVAILABLE: Final = frozenset(
     {
@@ -39,9 +40,11 @@ def code_of(fault: ResponseError) -> str:
     return str(getattr(fault, "status_code", None) or str(fault).split(" ", 1)[0])
 
 
-def fault_of_reply(fault: ResponseError) -> StoreLostError | ScriptContractError:
-    """Tell what an error reply means; only its code is kept, the text may repeat arguments."""
+def fault_of_reply(fault: ResponseError, packed: bytes) -> StoreLostError | ScriptContractError:
+    """Tell what an error reply to `packed` means; its text is not kept, it may repeat arguments."""
     code = code_of(fault)
+    if unreadable.means_record(code, str(fault)):
+        return unreadable.fault_of(str(fault), packed)
     if code == "NOSCRIPT":
         return ScriptMissingError("the server does not know the script")
     if code in UNAVAILABLE:

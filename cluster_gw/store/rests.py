@@ -5,6 +5,7 @@ Typed wrapper over `lua/health/{rests,lift,pace,claim}`. Only background jobs co
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -13,8 +14,10 @@ from cluster_gw.core.limits.probe import Pace, is_ripe
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
+from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
-from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.scripts import Script, Scripts
+from cluster_gw.store.unreadable import readable
 
 LOOKED_AT_ONCE: Final = 100  # records in one call
 REST_VALUES: Final = 4  # for each record that rests
@@ -108,8 +111,8 @@ class Rests:
         """End the ripe rests of a key; how many these were."""
         script, lifted = self._scripts["health/lift"], 0
         for records in chunks(key.records):
-            _, _, count = await self._client.run(script, records, [self._server_now_ms()])
-            lifted += count
+            _, reply = await readable(records, partial(self._run, script))
+            lifted += reply[2] if reply else 0
         return lifted
 
     async def pace(self, fence: int, changes: Mapping[str, Pace | None]) -> Paces | None:
@@ -135,10 +138,14 @@ class Rests:
         )
         return bool(status)
 
+    async def _run(self, script: Script, records: Sequence[str]) -> list[Reply]:
+        return await self._client.run(script, records, [self._server_now_ms()])
+
     async def _look_at(self, key: KeyRecords) -> tuple[bool, int]:
         script, ripe, now_ms = self._scripts["health/rests"], False, 0
         for records in chunks(key.records):
-            _, _, now_ms, *values = await self._client.run(script, records, [self._server_now_ms()])
+            _, reply = await readable(records, partial(self._run, script))
+            _, _, now_ms, *values = reply or (0, b"", now_ms)
             rows = zip(*[iter(values)] * REST_VALUES, strict=True)
             ripe = ripe or any(
                 is_ripe(source.decode(), set_at_ms=set_at, until_ms=until_ms, now_ms=now_ms)

@@ -18,10 +18,12 @@ from cluster_gw.core.routing.statistics import Statistics, bucket_of, statistics
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.statistics import read_record, read_whole
+from cluster_gw.store.unreadable import readable
 
 AT_ONCE: Final = 32  # records in a call: 50 us, 250 us when all of them slept for hours
 CALLS: Final = 25  # on their way at the same time
@@ -99,21 +101,37 @@ class Survey:
                 yield pairs[first : first + AT_ONCE]
 
     async def _look(self, records: Sequence[tuple[str, str]], found: Findings) -> None:
-        kinds = "".join(kind for _, kind in records)
-        names = [name for name, _ in records]
-        _, _, now_ms, *texts = await self._client.run(
-            self._script, names, [kinds, self._server_now_ms()]
-        )
+        kind_of = dict(records)
+
+        async def ask(names: Sequence[str]) -> list[Reply]:
+            kinds = "".join(kind_of[name] for name in names)
+            return await self._client.run(self._script, names, [kinds, self._server_now_ms()])
+
+        names, reply = await readable([name for name, _ in records], ask)
+        if reply is None:
+            return
+        _, _, now_ms, *texts = reply
         found.at_ms = min(found.at_ms or now_ms, now_ms)
-        for (name, kind), text in zip(records, texts, strict=True):
-            if not text:
-                continue
-            if kind == WINDOW:
-                found.windows[name] = use_at(tuple(map(int, text.split())), now_ms)
-            elif kind == HEALTH:
-                found.health[name] = read_health(text)
-            else:
-                found.statistics[name] = read_statistics(text, now_ms)
+        for name, text in zip(names, texts, strict=True):
+            if text:
+                try:
+                    take_in(found, name, kind_of[name], text, now_ms)
+                except (ValueError, TypeError):
+                    self._client.unreadable.tell(name)
+
+
+def take_in(found: Findings, name: str, kind: str, text: bytes, now_ms: int) -> None:
+    """Put one record into what was found.
+
+    Raises:
+        ValueError: it is not as the scripts write it; a TypeError where a number is missing.
+    """
+    if kind == WINDOW:
+        found.windows[name] = use_at(tuple(map(int, text.split())), now_ms)
+    elif kind == HEALTH:
+        found.health[name] = read_health(text)
+    else:
+        found.statistics[name] = read_statistics(text, now_ms)
 
 
 def read_health(text: bytes) -> HealthView:

@@ -133,6 +133,9 @@ JOURNAL: Final = _gauge(
 JOURNAL_REPLAYED: Final = _counter(
     "gw_journal_replayed_total", "Settlements of such requests that were sent when Redis was back."
 )
+RECORDS_UNREADABLE: Final = _counter(
+    "gw_records_unreadable_total", "Times a record in Redis was met that cannot be read."
+)
 CONFIG_RELOADS: Final = _counter(
     "gw_config_reloads_total", "Configuration reloads by result.", "result"
 )

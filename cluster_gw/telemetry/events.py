@@ -161,6 +161,14 @@ SCHEMA_REFUSED: Final = _event(
     "worker",
     "detail",
 )
+RECORD_UNREADABLE: Final = _event(
+    "record.unreadable",
+    Level.ERROR,
+    "A record in Redis is not as we write it; what needs it is refused until it is mended.",
+    "worker",
+    "key",
+    "remedy",
+)
 SETTLEMENT_LOST: Final = _event(
     "settlement.lost",
     Level.ERROR,

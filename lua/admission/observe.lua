@@ -11,7 +11,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', ..} raised by, used before, part of it that the provider may not know yet; for each of the four
 -- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes: what was raised is less than the provider has left no more
 -- @complexity O(62)
 -- @slot {provider.account}
@@ -47,6 +47,9 @@ end
 -- A clock that stepped back, or another kind of day, is for admissions to follow.
 local text = call('HGET', key, 'now')
 local newest, period = match(text or '', '^(%d+) %d+ %d+ %d+ %d+ (%d+) ')
+if text and not match(text, READ) then
+  unreadable(1)
+end
 if newest and newest * SECOND_MS <= now and (period + 0 < CALENDAR_MIN) == (day_id == 0) then
 --@include lib/observe_window.lua
 end

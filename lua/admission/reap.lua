@@ -9,7 +9,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', leases freed}
 -- @returns {0, 'stale', 0} valid_until has passed
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by state of the lease
 -- @complexity O(leases in flight)
 -- @slot {provider.account}
@@ -34,6 +34,10 @@ if now > valid_until then
 end
 
 local key = KEYS[1]
+local text = call('HGET', key, 'now')
+if text and not match(text, READ) then
+  unreadable(1)
+end
 local flat, freed, sets, is_freed = call('HGETALL', key), 0, {}, {}
 for at = 1, #flat, 2 do
   local expiry, worker, rest = match(flat[at + 1], '^R (%d+) (%S+) (.+)$')
@@ -45,8 +49,7 @@ end
 for first = 1, #sets, 2 * FREED_AT_ONCE do
   call('HSET', key, unpack(sets, first, math.min(first + 2 * FREED_AT_ONCE - 1, #sets)))
 end
-local text = freed > 0 and call('HGET', key, 'now')
-if text then
+if freed > 0 and text then
   local others, count, quiet = match(text, '^(.+) (%d+) (%d+)$')
   call('HSET', key, 'now', format('%s %d %s', others, math.max(count - freed, 0), quiet))
 end

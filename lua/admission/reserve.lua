@@ -22,7 +22,7 @@
 -- @returns {2, 'ok' or 'settled', -1, -1, 0} when the lease id was seen before
 -- @returns {0, gate, window 1.., ms until it may open, now_ms}; 0 for day_stale, above the last for KEYS[3],
 -- above that for the caps
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, until 10 min after the lease ended
 -- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired
 -- @slot {provider.account}

@@ -21,7 +21,7 @@
 -- @returns {1, 'late'} the lease was unknown, charged in full to the present
 -- @returns {2, 'settled'} done before
 -- @returns {0, 'day_stale', now_ms} nothing done: send the day of now_ms
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, for 10 min
 -- @complexity O(windows)
 -- @slot {provider.account}
@@ -66,11 +66,17 @@ for n = 1, windows do
       lease = values[2]
       state, expiry, bucket, period, estimate, prompt =
         match(lease, '^(%u) (%d+) %S+ (%d+) (%d+) (%d+) (%d+)$')
+      if not bucket then
+        return { err = 'GW_UNREADABLE key ' .. n + 3 }
+      end
       tokens = actual - (state == 'X' and prompt or estimate)
       is_old = is_old or now >= expiry + 0
       code = (state == 'X' or code == RECLAIMED) and RECLAIMED or SETTLED
     end
     local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(values[1], READ)
+    if not s then
+      return { err = 'GW_UNREADABLE key ' .. n + 3 }
+    end
     local ago, name, text, write = s - bucket, nil, nil, WRITE_TOKENS
     if ago <= 0 then -- below: everything was moved to the newest second
       local r_new, t_new = r + requests, t + tokens

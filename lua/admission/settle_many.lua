@@ -61,7 +61,7 @@ end
 for n = 1, windows do
   local values = call('HMGET', KEYS[n + 3], unpack(names))
   stored[n] = values
-  local day = match(values[1] or '', '^%d+ %d+ %d+ %d+ %d+ (%d+) ')
+  local day = match(values[1] or '', '^%d+ %d+ %d+ %d+ %d+ (%d+) %d+ %d+ %d+ %d+ %d+$')
   if not day then
     return { 0 }
   end

@@ -12,7 +12,7 @@
 -- @args 7 first_bytes count how many have one
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok'}
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent no: a call whose outcome is unknown is not repeated
 -- @complexity O(1), O(28) once in six hours
 -- @slot {provider.account}
@@ -39,6 +39,10 @@ local EIGHT = '^(%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$'
 
 local text, present = call('HGET', stats, 'now'), (now - now % BUCKET_MS) / BUCKET_MS
 local bucket, s, f, t, tok, lat, fb, fbs = match(text or '', EIGHT)
+if text and not (bucket and tonumber(s) and tonumber(f) and tonumber(t) and tonumber(tok) and tonumber(lat)
+  and tonumber(fb) and tonumber(fbs)) then
+  unreadable(1)
+end
 if not bucket or (bucket + 0 ~= present and bucket - present ~= 1) then -- 1: the clock stepped back
 --@include lib/statistics_roll.lua
   bucket, s, f, t, tok, lat, fb, fbs = present, 0, 0, 0, 0, 0, 0, 0

@@ -7,7 +7,7 @@
 -- @args 2 apart count how many networks are counted apart at most, from 1
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', count, ms left} of this network, or of all that found no place of their own
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent no: a repeated call counts twice, which only refuses a stranger sooner
 -- @complexity O(1); O(networks) for the first of a minute
 -- @slot {auth}
@@ -22,16 +22,17 @@ if #KEYS ~= 1 or #ARGV ~= 3 or network == '' or string.byte(network) == 95 then
 end
 local now = clock_ms(whole(3, 0))
 local minute = math.floor(now / MINUTE_MS)
-local stored = tonumber(call('HGET', KEYS[1], '_minute') or -1)
+local begun = call('HGET', KEYS[1], '_minute')
+local known = begun and stored(begun, 1) or -1
 -- A clock that steps back into the minute before stays in the window; one that steps further begins anew.
-if stored ~= minute and stored ~= minute + 1 then
+if known ~= minute and known ~= minute + 1 then
   call('DEL', KEYS[1])
   call('HSET', KEYS[1], '_minute', string.format('%d', minute))
   call('PEXPIRE', KEYS[1], KEEP_MS)
-  stored = minute
+  known = minute
 end
 if call('HLEN', KEYS[1]) > apart and call('HEXISTS', KEYS[1], network) == 0 then
   network = '_rest' -- itself one field, so that there are at most two more than networks
 end
 local count = call('HINCRBY', KEYS[1], network, 1)
-return { 1, OK, count, (stored + 1) * MINUTE_MS - now }
+return { 1, OK, count, (known + 1) * MINUTE_MS - now }

@@ -20,7 +20,7 @@
 -- @returns {1, 'ok', wait, requests left, ms until all are back, tokens left, ms until all are back, second}
 -- @returns {2, 'ok' or 'settled', the same six} when the hold id was seen before
 -- @returns {0, gate, the same six}; wait is ms until the gate may open, 0 but for a refusal
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by hold id, until 10 min after the hold ended
 -- @complexity O(log holds); O(62) for a refusal, O(holds in flight) when one has expired
 -- @slot {client}

@@ -6,7 +6,7 @@
 -- @args 1.. sums text seven decimal numbers for each key, in the order of its fields
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', sums as of now for each key}
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent no: a repeated call teaches twice; the caller never repeats it, and a lost one is lost
 -- @complexity O(routes)
 -- @slot {client}
@@ -46,6 +46,11 @@ local told = { 1, OK }
 for n, lesson in ipairs(lessons) do
   local key = KEYS[n]
   local held = call('HMGET', key, 'at', unpack(FIELDS))
+  for _, text in ipairs(held) do
+    if text and not tonumber(text) then
+      return { err = 'GW_UNREADABLE key ' .. n }
+    end
+  end
   local passed = math.max(now - (held[1] or now), 0)
   local factor, sums = 0.5 ^ (passed / HALF_LIFE_MS), {}
   for at = 1, #FIELDS do

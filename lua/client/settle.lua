@@ -13,7 +13,7 @@
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- @returns {1, 'late'} the hold was unknown, charged in full to the present
 -- @returns {2, 'settled'} done before
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by hold id, for 10 min
 -- @complexity O(1)
 -- @slot {client}
@@ -41,9 +41,12 @@ if not values[1] or not values[2] then
 end
 local state, expiry, bucket, period, estimate, prompt, held_cost, kept =
   match(values[2], '^(%u) (%d+) %S+ (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+local s, r, t, rs, ts, month, ends, used, spent, count, quiet = match(values[1], READ)
+if not (s and state) then
+  return { err = 'GW_UNREADABLE key 2' }
+end
 local is_reclaimed = state == 'X'
 local tokens, money = actual - (is_reclaimed and prompt or estimate), cost - (is_reclaimed and kept or held_cost)
-local s, r, t, rs, ts, month, ends, used, spent, count, quiet = match(values[1], READ)
 local ago, name, text = s - bucket, nil, nil
 if ago <= 0 then -- below: everything was moved to the newest second
   local r_new, t_new = r + requests, t + tokens

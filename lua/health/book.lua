@@ -18,7 +18,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', 1 when this failure benched the model or 0, now_ms, points as text, since, failures, benched until}
 -- @returns {2, 'ok', 0, ..} the same when it was booked before
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, for 10 min
 -- @complexity O(log leases of 10 min + bench_failures)
 -- @slot {provider}
@@ -58,7 +58,7 @@ local now = clock_ms(whole(12, 0))
 --@include lib/model_record.lua
 --@include lib/tell.lua
 
-local record = model_read(KEYS[2])
+local record = model_read(KEYS[2], 2)
 local is_new = call('ZADD', KEYS[1], 'NX', string.format('%d', now + MARK_MS), lease_id) == 1
 local crossed = 0
 if is_new then

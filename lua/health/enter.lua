@@ -10,7 +10,7 @@
 -- @returns {1, 'ok', 1 for the trial or 0, now_ms}
 -- @returns {0, 'provider_open', ms until a trial, now_ms}
 -- @returns {0, 'trial_taken', ms until it may be worth asking again, now_ms}
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id
 -- @complexity O(1)
 -- @slot {provider}
@@ -27,7 +27,7 @@ local now = clock_ms(whole(4, 0))
 --@include lib/tell.lua
 --@include lib/outage_record.lua
 
-local outage = outage_read(KEYS[1])
+local outage = outage_read(KEYS[1], 1)
 if outage.state == 'closed' then
   return { 1, OK, 0, now }
 end

@@ -11,7 +11,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', changed, rejections} changed is 1 when the status is another one now
 -- @returns {0, 'stale'} a check that began later has been booked
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent no: a repeated rejection counts twice; whoever checks claims the key before
 -- @complexity O(1)
 -- @slot {status}
@@ -35,6 +35,9 @@ if said == 'forget' then
 end
 local before, rejections, checked, since, _, last = string.match(
   call('HGET', KEYS[1], key) or 'unknown 0 0 0 unknown -', '^(%S+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
+if not before then
+  unreadable(1)
+end
 rejections, checked = tonumber(rejections), tonumber(checked)
 if now - took < checked and checked <= now then
   return { 0, STALE }

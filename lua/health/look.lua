@@ -6,7 +6,7 @@
 -- @args 1 now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', now_ms, ..} and for each model of which something is known: its place among
 -- the keys from 1, points as text, since, failures, benched until
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes: it only reads
 -- @complexity O(keys)
 -- @slot {provider}
@@ -22,9 +22,12 @@ for at = 1, #KEYS do
     unpack(call('HMGET', KEYS[at], 'points', 'points_since', 'failures', 'bench_until'))
   if points or failures or until_at then
     local _, words = string.gsub(failures or '', '%S+', '')
+    if words % 4 ~= 0 or not tonumber(points or 0) then
+      unreadable(at)
+    end
     found[#found + 1], found[#found + 2] = at, points or '0'
-    found[#found + 1], found[#found + 2] = tonumber(since or 0), words / 4
-    found[#found + 1] = tonumber(until_at or 0)
+    found[#found + 1], found[#found + 2] = stored(since, at), words / 4
+    found[#found + 1] = stored(until_at, at)
   end
 end
 return { 1, OK, now, unpack(found) }

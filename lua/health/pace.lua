@@ -8,7 +8,7 @@
 -- @args 3.. key,due,tries text,ms,count three for each change; due 0 forgets the key
 -- @returns {1, 'ok', now_ms, ..} and key, due, tries of each that is known now
 -- @returns {0, 'stale', now_ms} a newer term has written
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes
 -- @complexity O(keys)
 -- @slot {probe}
@@ -28,7 +28,7 @@ for at = 3, #ARGV, 3 do
   whole(at + 1, 0)
   whole(at + 2, 0)
 end
-if tonumber(call('HGET', KEYS[1], 'fence') or 0) > fence then
+if stored(call('HGET', KEYS[1], 'fence'), 1) > fence then
   return { 0, STALE, now }
 end
 call('HSET', KEYS[1], 'fence', string.format('%d', fence))

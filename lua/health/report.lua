@@ -13,7 +13,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', 1 when this end opened it or 0, now_ms, state, ms until it lets a trial through, targets that failed lately}
 -- @returns {2, 'ok', 0, ..} the same when it was booked before
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, for 10 min
 -- @complexity O(log leases of 10 min)
 -- @slot {provider}
@@ -36,7 +36,7 @@ local now = clock_ms(whole(7, 0))
 --@include lib/outage_record.lua
 --@include lib/outage_change.lua
 
-local outage = outage_read(KEYS[2])
+local outage = outage_read(KEYS[2], 2)
 local before, _, failed_before = outage_standing(outage)
 local mark, opened = lease_id .. '/p', 0
 local is_new = lease_id == '-' or call('ZADD', KEYS[1], 'NX', string.format('%d', now + MARK_MS), mark) == 1

@@ -6,7 +6,7 @@
 -- @args 1 now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', now_ms, ..} and for each that rests: its place among the keys from 1, set at,
 -- until, source
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes: it only reads
 -- @complexity O(keys)
 -- @slot {provider.account}
@@ -19,9 +19,9 @@ end
 local now, found = clock_ms(whole(1, 0)), {}
 for at = 1, #KEYS do
   local set_at, until_at, source = unpack(call('HMGET', KEYS[at], 'rest_set_at', 'rest_until', 'rest_source'))
-  if until_at and until_at + 0 > now then
-    found[#found + 1], found[#found + 2] = at, (set_at or 0) + 0
-    found[#found + 1], found[#found + 2] = until_at + 0, source or ''
+  if stored(until_at, at) > now then
+    found[#found + 1], found[#found + 2] = at, stored(set_at, at)
+    found[#found + 1], found[#found + 2] = stored(until_at, at), source or ''
   end
 end
 return { 1, OK, now, unpack(found) }

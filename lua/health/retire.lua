@@ -10,7 +10,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', status} 0 nothing, 1 suspected, 2 retired, as it is now and was not before
 -- @returns {2, 'ok', status} nothing has changed
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by request
 -- @complexity O(1)
 -- @slot {status}
@@ -33,8 +33,12 @@ if #KEYS ~= 1 or #ARGV ~= 5 or not (proof == 'definitive' or proof == 'probable'
 end
 local reserved = proof == 'answered' and whole(3, 0)
 local now = clock_ms(whole(5, 0))
-local status, at_ms, from = string.match(call('HGET', KEYS[1], model) or '', '^(%S+) (%d+) (%S+) %S+$')
+local text = call('HGET', KEYS[1], model)
+local status, at_ms, from = string.match(text or '', '^(%S+) (%d+) (%S+) %S+$')
 local before = STATUSES[status] or 0
+if text and not status then
+  unreadable(1)
+end
 at_ms = tonumber(at_ms or 0)
 local after = 1
 if reserved then

@@ -13,7 +13,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', changed, degraded}
 -- @returns {0, 'stale'} a newer term has written
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes
 -- @complexity O(1)
 -- @slot {status}
@@ -29,11 +29,11 @@ if #KEYS ~= 1 or #ARGV ~= 8 then
 end
 local fence, usable, total, ratio = whole(1, 0), whole(2, 0), whole(3, 0), whole(4, 0)
 local least, entry, exit, now = whole(5, 0), whole(6, 0), whole(7, 0), clock_ms(whole(8, 0))
-local stored = call('HMGET', KEYS[1], 'fence', 'degraded', 'turning')
-if tonumber(stored[1] or 0) > fence then
+local known = call('HMGET', KEYS[1], 'fence', 'degraded', 'turning')
+if stored(known[1], 1) > fence then
   return { 0, STALE }
 end
-local before, turning = tonumber(stored[2] or 0), tonumber(stored[3] or 0)
+local before, turning = stored(known[2], 1), stored(known[3], 1)
 local degraded = before
 local wanted = total >= least and usable * 1000 < ratio * total and 1 or 0
 if total < least then

@@ -10,6 +10,9 @@ local function caps_expire(key, now)
     local name = flat[at]
     local state, expiry, of_day, of_month, estimate, prompt, weight = match(flat[at + 1], CAPS_LEASE)
     if string.byte(name) == 64 then -- @
+      if not expiry then
+        error({ err = 'GW_UNREADABLE key ' .. #KEYS })
+      end
       local drop_at = expiry + MARK_MS
       if state ~= 'X' and expiry + 0 <= now then
         local back = estimate - prompt

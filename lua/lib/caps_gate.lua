@@ -15,6 +15,9 @@ if day and now >= quiet + 0 then
   day, day_ends, requests, weighted, month, month_ends, tokens, quiet =
     match(caps_expire(key, now), CAPS_READ)
 end
+if text and not day then
+  return { err = 'GW_UNREADABLE key ' .. #KEYS }
+end
 if not day or now >= day_ends + 0 or day_ends - now > 86400000 then
 --@include lib/caps_move.lua
   day, day_ends, requests, weighted, month, month_ends, tokens, caps_is_new = caps_move(now, day,

@@ -5,6 +5,9 @@ local values, weight = call('HMGET', key, 'now', field), ARGV[last - 1] + 0
 local day, day_ends, sent, weighted, month, month_ends, spent, quiet = match(values[1] or '', CAPS_READ)
 if day and values[2] then
   local held, ended_at, of_day, of_month, estimate, prompt, of_lease = match(values[2], CAPS_LEASE)
+  if not held then
+    return { err = 'GW_UNREADABLE key ' .. #KEYS }
+  end
   local more = actual - (held == 'X' and prompt or estimate)
   if of_day - day >= 0 then -- above: everything was called the present
     sent, weighted = math.max(sent + requests, 0), math.max(weighted + more * of_lease, 0)
@@ -13,6 +16,8 @@ if day and values[2] then
     spent = math.max(spent + more, 0)
   end
   is_old = is_old or now >= ended_at + 0
+elseif values[1] and not day then
+  return { err = 'GW_UNREADABLE key ' .. #KEYS }
 elseif not lease and requests + 1 + actual > 0 then
 --@include lib/caps_move.lua
   local is_new

@@ -5,6 +5,9 @@ end
 local sets, is_lap
 local second = math.floor(now / SECOND_MS)
 local s, r, t, rs, ts, month, ends, used, spent, count, quiet = match(values[1] or '', READ)
+if values[1] and not s then
+  return { err = 'GW_UNREADABLE key 2' }
+end
 --@include lib/client_move.lua
 --@include lib/late_second.lua
 if requests + 1 + actual + cost > 0 then

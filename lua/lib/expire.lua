@@ -2,8 +2,8 @@
 -- have expired: when `now` has come to `quiet`.
 local WRITTEN_AT_ONCE = 400 -- far from what unpack can do
 
--- Gives the field `now` as it is after that, without having moved to the present.
-local function expire(key, now)
+-- Gives the field `now` as it is after that, without having moved to the present. `key` is KEYS[place].
+local function expire(key, now, place)
   local flat, fields, changed, gone = call('HGETALL', key), {}, {}, {}
   for at = 1, #flat, 2 do
     fields[flat[at]] = flat[at + 1]
@@ -15,7 +15,10 @@ local function expire(key, now)
 
   for name, text in pairs(fields) do
     if string.byte(name) == 64 then -- @
-      local state, expiry = match(text, '^(%u) (%d+)')
+      local state, expiry = match(text, '^(%u) (%d+) %S+ %d+ %d+ %d+ %d+ ?%d* ?%d*$')
+      if not expiry then
+        error({ err = 'GW_UNREADABLE key ' .. place })
+      end
       local drop_at = expiry + MARK_MS
       if state ~= 'X' and expiry + 0 <= now then
         take_back(name, text)

@@ -5,6 +5,11 @@
 for n = 2, 3 do
   local rest_until, breaker, opened_at, until_at, gen, trial_until = unpack(
     call('HMGET', KEYS[n], 'rest_until', 'breaker', 'opened_at', 'until', 'gen', 'trial_until'))
+  if not match(format('%s %s %s %s %s', rest_until or 0, opened_at or 0, until_at or 0, gen or 0, trial_until or 0),
+    '^%d+ %d+ %d+ %d+ %d+$')
+    or (breaker and breaker ~= 'closed' and breaker ~= 'open' and breaker ~= 'half_open') then
+    return { err = 'GW_UNREADABLE key ' .. n }
+  end
   local place, owes_trial, code, ms = n == 2 and 1 or windows + 1, false, nil, -1
   rest_until, opened_at, until_at = (rest_until or 0) + 0, (opened_at or 0) + 0, (until_at or 0) + 0
   gen, trial_until = (gen or 0) + 0, (trial_until or 0) + 0

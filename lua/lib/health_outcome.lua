@@ -21,3 +21,4 @@ outcome = {
   wait = (wait or 0) + 0, until_at = (until_at or 0) + 0, stated = (stated or 0) + 0,
   step_cap = (step_cap or 0) + 0,
 }
+--@include lib/health_check.lua

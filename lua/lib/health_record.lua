@@ -4,8 +4,8 @@ local NUMBERS = { 'rest_until', 'rest_set_at', 'limited_at', 'fails', 'opened_at
   'streak', 'streak_at' }
 local TEXTS = { 'rest_source', 'rest_reason', 'hits', 'breaker', 'trial' }
 
-local function health_read(key)
-  local record, flat = {}, call('HGETALL', key)
+local function health_read(flat)
+  local record = {}
   for at = 1, #flat, 2 do
     record[flat[at]] = flat[at + 1]
   end

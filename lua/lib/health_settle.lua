@@ -7,7 +7,7 @@
 
 -- A key over all its models only rests: a sick model says nothing about the others.
 for n = 2, 3 do
-  local record = health_read(KEYS[n])
+  local record = health_read(outcome.records[n])
   local before = health_pairs(record)
   if n == 2 then
     streak_step(record)

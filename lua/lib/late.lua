@@ -7,7 +7,14 @@ if day_id > 0 and (day_end <= now or day_end > now + DAY_MAX_MS) then
 end
 --@include lib/present.lua
 --@include lib/late_second.lua
-for n = 1, requests + 1 + actual > 0 and windows or 0 do
+local counted = requests + 1 + actual > 0 and windows or 0
+for n = 1, counted do -- before the first write
+  local text = call('HGET', KEYS[n + 3], 'now')
+  if text and not match(text, READ) then
+    return { err = 'GW_UNREADABLE key ' .. n + 3 }
+  end
+end
+for n = 1, counted do
   local key = KEYS[n + 3]
   local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap =
     present(key, call('HGET', key, 'now'), day_id, day_end, now)

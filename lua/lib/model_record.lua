@@ -10,17 +10,19 @@ local function model_number(value)
   return string.format('%.17g', value)
 end
 
-local function model_read(key)
+local function model_read(key, index)
   local points, since, points_by, failures, bench_until, bench_set_at, bench_by =
     unpack(call('HMGET', key, 'points', 'points_since', 'points_by', 'failures', 'bench_until',
       'bench_set_at', 'bench_by'))
   local record = {
-    points = tonumber(points or 0), points_since = tonumber(since or 0), points_by = points_by or '',
-    failures = {}, bench_until = tonumber(bench_until or 0), bench_set_at = tonumber(bench_set_at or 0),
-    bench_by = bench_by or '',
+    points = tonumber(points or 0), points_since = stored(since, index), points_by = points_by or '', failures = {},
+    bench_until = stored(bench_until, index), bench_set_at = stored(bench_set_at, index), bench_by = bench_by or '',
   }
   for lease, at, of, why in string.gmatch(failures or '', '(%S+) (%d+) (%S+) (%S+)') do
     record.failures[#record.failures + 1] = { lease = lease, at = tonumber(at), by = of, code = why }
+  end
+  if not record.points or 4 * #record.failures ~= select(2, string.gsub(failures or '', '%S+', '')) then
+    unreadable(index)
   end
   return record
 end

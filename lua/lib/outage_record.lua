@@ -7,17 +7,22 @@
 local TARGETS_MIN, WITHIN_MS, TRIAL_MAX_MS = 3, 30000, 3600000
 local SHORT_MS, FENCE_MS, LONG_MS = 60000, 4800000, 86400000 -- 80 min: no lease reports later
 
-local function outage_read(key)
+local function outage_read(key, index)
   local state, failed, succeeded_at, changed_at, until_at, trial, trial_until, trial_worker =
     unpack(call('HMGET', key, 'state', 'failed', 'succeeded_at', 'changed_at', 'until', 'trial',
       'trial_until', 'trial_worker'))
   local outage = {
-    state = state or 'closed', failed = {}, succeeded_at = tonumber(succeeded_at or 0),
-    changed_at = tonumber(changed_at or 0), until_at = tonumber(until_at or 0), trial = trial or '',
-    trial_until = tonumber(trial_until or 0), trial_worker = trial_worker or '',
+    state = state or 'closed', failed = {}, succeeded_at = stored(succeeded_at, index),
+    changed_at = stored(changed_at, index), until_at = stored(until_at, index), trial = trial or '',
+    trial_until = stored(trial_until, index), trial_worker = trial_worker or '',
   }
+  local _, words = string.gsub(failed or '', '%S+', '')
   for target, at in string.gmatch(failed or '', '(%S+) (%d+)') do
     outage.failed[#outage.failed + 1] = { target = target, at = tonumber(at) }
+  end
+  if 2 * #outage.failed ~= words or (outage.state ~= 'closed' and outage.state ~= 'open'
+    and outage.state ~= 'half_open') then
+    unreadable(index)
   end
   return outage
 end

@@ -7,7 +7,7 @@
 -- @args 2 turn count of the request, as `recall` gave it
 -- @args 3 ttl ms how long it is remembered from now on
 -- @returns {1, 'ok'} bound; {0, 'stale'} a later request was answered before
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes
 -- @complexity O(1)
 -- @slot {combo}
@@ -19,10 +19,10 @@ if #KEYS ~= 1 or #ARGV ~= 3 or route == '' then
   bad('one key and three arguments')
 end
 local bound = call('HMGET', KEYS[1], 'turn', 'by')
-if (bound[2] or 0) - turn > 0 then
+if stored(bound[2], 1) - turn > 0 then
   return { 0, STALE }
 end
-local last = (bound[1] or 0) + 0
+local last = stored(bound[1], 1)
 call('HSET', KEYS[1], 'route', route, 'by', string.format('%d', turn), 'turn',
   string.format('%d', last > turn and last or turn))
 call('PEXPIRE', KEYS[1], ttl)

@@ -8,7 +8,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', fence, until_ms} a new term; {2, 'ok', fence, until_ms} its term goes on
 -- @returns {0, 'held', fence, ms left} another has it
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes, within a term
 -- @complexity O(1)
 -- @slot {role}
@@ -26,7 +26,7 @@ if #KEYS ~= 1 or #ARGV ~= 3 or owner == '' or term > TERM_MAX_MS then
 end
 local now = clock_ms(whole(3, 0))
 local values = call('HMGET', KEYS[1], 'owner', 'until', 'fence')
-local left, fence = tonumber(values[2] or 0) - now, tonumber(values[3] or 0)
+local left, fence = stored(values[2], 1) - now, stored(values[3], 1)
 local is_held = left > 0 and left <= TERM_MAX_MS -- a longer one is from before the clock stepped back
 local is_mine = is_held and values[1] == owner
 if is_held and not is_mine then

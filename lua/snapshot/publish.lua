@@ -11,7 +11,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', version, now_ms}
 -- @returns {0, 'stale', version, now_ms} the builder's term is over, or another has begun: nothing done
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent no: repeated, the same snapshot gets a new version
 -- @complexity O(size of the blob)
 -- @slot {snap}
@@ -30,9 +30,9 @@ end
 local now = clock_ms(whole(5, 0))
 local lead = call('HMGET', KEYS[1], 'owner', 'until', 'fence')
 local last = call('HMGET', KEYS[2], 'version', 'fence')
-local version = tonumber(last[1] or 0)
-if lead[1] ~= ARGV[1] or tonumber(lead[3]) ~= fence or tonumber(lead[2]) <= now
-  or tonumber(last[2] or 0) > fence then
+local version = stored(last[1], 2)
+if lead[1] ~= ARGV[1] or stored(lead[3], 1) ~= fence or stored(lead[2], 1) <= now
+  or stored(last[2], 2) > fence then
   return { 0, STALE, version, now }
 end
 version = math.max(version + 1, now)

@@ -7,7 +7,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', version, now_ms, blob} the worker has another; {2, 'ok', version, now_ms, ''} it has it
 -- @returns {0, 'none', 0, now_ms, ''} there is none
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent reads only
 -- @complexity O(size of the blob)
 -- @slot {snap}
@@ -19,7 +19,7 @@ if #KEYS ~= 1 or #ARGV ~= 2 then
   bad('one key and two arguments')
 end
 local now = clock_ms(whole(2, 0))
-local version = tonumber(call('HGET', KEYS[1], 'version') or 0)
+local version = stored(call('HGET', KEYS[1], 'version'), 1)
 if version == 0 then
   return { 0, NONE, 0, now, '' }
 end

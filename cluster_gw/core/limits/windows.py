@@ -42,10 +42,13 @@ class Gate(StrEnum):
     PROVIDER_OPEN = "provider_open"  # several targets of the provider failed at once (`outage.py`)
     KEY_INVALID = "key_invalid"  # rejected by its provider (`key_status.py`); found likewise
     MODEL_RETIRED = "model_retired"  # by its provider (`model_status.py`); found likewise
+    RECORD_UNREADABLE = "record_unreadable"  # what Redis holds of it cannot be read
     TRIAL_TAKEN = "trial_taken"  # one request tries it; nobody else may until that has ended
 
 
-NEVER_BY_WAITING: Final = frozenset({Gate.TOO_LARGE, Gate.KEY_INVALID, Gate.MODEL_RETIRED})
+NEVER_BY_WAITING: Final = frozenset(
+    {Gate.TOO_LARGE, Gate.KEY_INVALID, Gate.MODEL_RETIRED, Gate.RECORD_UNREADABLE}
+)
 """Gates that no wait opens: the request or an operator must change something."""
 
 

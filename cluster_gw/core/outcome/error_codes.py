@@ -97,6 +97,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "redis_lost": ErrorCode(
             503, UNAVAILABLE, "Limits cannot be known while Redis does not answer; retry shortly."
         ),
+        "record_unreadable": ErrorCode(
+            503, UNAVAILABLE, "What Redis holds of every candidate cannot be read; see the log."
+        ),
         "deadline_exceeded": ErrorCode(
             504, "timeout_error", "The client's own deadline passed before there was an answer."
         ),

@@ -61,10 +61,13 @@ SKIP_GROUPS: Final[Mapping[SkipCode, SkipGroup]] = MappingProxyType(
         SkipCode.BREAKER_OPEN: SkipGroup.TIME_BOUND,
         SkipCode.PROVIDER_OPEN: SkipGroup.TIME_BOUND,
         SkipCode.TRIAL_TAKEN: SkipGroup.TIME_BOUND,
+        SkipCode.RECORD_UNREADABLE: SkipGroup.BROKEN,
         SkipCode.FAILED_EARLIER: SkipGroup.OTHER,
         SkipCode.UNAVAILABLE: SkipGroup.OTHER,
     }
 )
+
+WAITING: Final = frozenset({SkipGroup.TIME_BOUND, SkipGroup.OTHER})
 
 GROUP_WORDS: Final[Mapping[SkipGroup, str]] = MappingProxyType(
     {
@@ -72,6 +75,7 @@ GROUP_WORDS: Final[Mapping[SkipGroup, str]] = MappingProxyType(
         SkipGroup.CONFIG: "no usable key configured",
         SkipGroup.TOO_LARGE: "prompt too large for the model",
         SkipGroup.CAPABILITY: "model lacks a capability",
+        SkipGroup.BROKEN: "unreadable in Redis",
         SkipGroup.OTHER: "unavailable",
     }
 )
@@ -181,6 +185,8 @@ def untried_code(skipped: Sequence[Skipped]) -> str:
     if groups == {SkipGroup.CAPABILITY}:
         return "unsupported_capability"
     capable = groups - {SkipGroup.CAPABILITY}
+    if SkipGroup.BROKEN in capable and not capable & WAITING:
+        return "record_unreadable"
     if capable <= {SkipGroup.CONFIG}:
         return "no_eligible_providers"
     if capable <= {SkipGroup.CONFIG, SkipGroup.TOO_LARGE}:

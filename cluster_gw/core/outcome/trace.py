@@ -38,6 +38,7 @@ class SkipGroup(StrEnum):
     CAPABILITY = "capability"
     TOO_LARGE = "too_large"
     TIME_BOUND = "time_bound"
+    BROKEN = "broken"
     OTHER = "other"
 
 
@@ -67,6 +68,7 @@ class SkipCode(StrEnum):
     BENCH = "bench"
     KEY_INVALID = "key_invalid"
     MODEL_RETIRED = "model_retired"
+    RECORD_UNREADABLE = "record_unreadable"
     BREAKER_OPEN = "breaker_open"
     PROVIDER_OPEN = "provider_open"
     TRIAL_TAKEN = "trial_taken"
