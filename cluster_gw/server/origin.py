@@ -13,16 +13,29 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 FORWARDED: Final = b"x-forwarded-for"
+MAPPED_BITS: Final = 96  # of ::ffff:0:0, before the IPv4 address
 MAX_HOPS: Final = 16
 UNKNOWN: Final = "unknown"
 
 
 def read_network(text: str) -> Network | None:
-    """A network such as `10.0.0.0/8`, or an address alone; None when it is neither."""
+    """A network such as `10.0.0.0/8`, or an address alone; None when it is neither.
+
+    One of IPv4 addresses written as IPv6 (`::ffff:10.0.0.0/104`) is that of the IPv4 addresses, as
+    which they are read from connections and headers, too.
+    """
     try:
-        return ipaddress.ip_network(text)
+        network = ipaddress.ip_network(text)
     except ValueError:
         return None
+    if isinstance(network, ipaddress.IPv4Network) or network.prefixlen < MAPPED_BITS:
+        return network
+    mapped = network.network_address.ipv4_mapped
+    return (
+        network
+        if mapped is None
+        else ipaddress.IPv4Network((mapped, network.prefixlen - MAPPED_BITS))
+    )
 
 
 def find_origin(

@@ -40,6 +40,8 @@ class Checker:
         self._read_secret = read_secret
         self.kept: dict[str, list[int]] = {}
         """Per list path: the original position of every item that was kept."""
+        self.secrets: set[str] = set()
+        """The paths of all secrets."""
 
     def check(self, value: Any, kind: inspect.Type, path: str) -> Any:
         """Give the checked value of the document, or `UNSET` when it was refused (with a fault)."""
@@ -95,7 +97,7 @@ class Checker:
         self, value: Any, kind: inspect.UnionType, path: str, field: str, extra: Range | None
     ) -> Any:
         arms = [arm for arm in kind.types if not isinstance(arm, inspect.NoneType)]
-        if len(arms) < len(kind.types) and (value is None or value == Expanded("")):
+        if len(arms) < len(kind.types) and _is_nothing(value):
             return None
         fitting = [arm for arm in arms if _fits(value, arm)]
         if len(arms) > 1 and not fitting:
@@ -176,6 +178,9 @@ class Checker:
     def _str(self, value: Any, kind: inspect.StrType, path: str) -> Any:
         if not isinstance(value, str):
             return self._refuse(path, "text", value)
+        if "\0" in value:
+            self._faults.add(path, "must not hold a NUL character")
+            return UNSET
         if kind.pattern is not None and not re.fullmatch(kind.pattern, value):
             self._faults.add(path, PATTERN_WORDS.get(kind.pattern, "is not well formed"))
             return UNSET
@@ -199,6 +204,7 @@ class Checker:
         if not isinstance(value, str):
             self._refuse(path, "text such as env:NAME or file:/path", value)
             return UNSET
+        self.secrets.add(path)
         return self._read_secret(value, path)
 
     def _refuse(self, path: str, expected: str, value: Any, *, is_numeric: bool = False) -> Unset:
@@ -235,6 +241,11 @@ def range_of(kind: inspect.IntType | inspect.FloatType) -> Range:
     return Range(
         low, high, above=kind.ge is None and kind.gt is not None, below=kind.lt is not None
     )
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether a value says that there is none: null, or a variable that is empty."""
+    return value is None or (isinstance(value, Expanded) and not value)
 
 
 def _fits(value: Any, kind: inspect.Type) -> bool:

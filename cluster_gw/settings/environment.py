@@ -54,7 +54,7 @@ def apply_environment(
     for name in sorted(environ):
         place = known.get(name)
         if place is not None:
-            _apply(document, name, Expanded(environ[name]), place, faults, read_secret)
+            _apply(document, name, Expanded(environ[name], [name]), place, faults, read_secret)
         elif name.startswith(PREFIX) and STEP in name:
             near = nearest(name, known)
             faults.warn(name, f"names no setting{f'; did you mean {near}?' if near else ''}")
@@ -68,13 +68,13 @@ def _apply(
     faults: Faults,
     read_secret: SecretReader,
 ) -> None:
-    trial = Faults()
+    trial, path = Faults(), ".".join(place.steps)
     Checker(trial, read_secret).check_field(value, place.owner, place.field, name)
     if trial.lines and _is_tunable(place.field.type):
         for line in trial.lines:
-            faults.warnings.append(f"{line}; it is ignored")
+            faults.warnings.append(f"{line} (sets {path}); it is ignored")
     elif trial.lines:
-        faults.lines.extend(trial.lines)
+        faults.lines.extend(f"{line} (sets {path})" for line in trial.lines)
     else:
         target = document
         for step in place.steps[:-1]:

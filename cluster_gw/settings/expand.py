@@ -73,6 +73,7 @@ class Expander:
 
     def _text(self, text: str, path: str) -> Expanded | Unset:
         parts: list[str] = []
+        names: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(text):
             parts.append(text[end : match.start()])
@@ -81,7 +82,9 @@ class Expander:
             if part is None:
                 return UNSET
             parts.append(part)
-        return Expanded("".join([*parts, text[end:]]))
+            named = _VARIABLE.fullmatch(match[1] or "")
+            names += [named[1]] if named else []
+        return Expanded("".join([*parts, text[end:]]), names)
 
     def _reference(self, inside: str | None, path: str) -> str | None:
         match = _VARIABLE.fullmatch(inside or "")
@@ -102,17 +105,18 @@ class Expander:
         return value
 
     def _file(self, file: Path, path: str) -> str | None:
+        shown = ascii(str(file))[1:-1]  # on one line
         if not file.is_absolute():
             self._faults.add(path, "file: must name an absolute path")
             return None
         try:
             data = self._content(file)
             text = data.decode().rstrip("\r\n")
-        except (OSError, UnicodeDecodeError):
-            self._faults.add(path, f"file {file} cannot be read as text")
+        except (OSError, ValueError):  # not UTF-8, or a name that no file can have
+            self._faults.add(path, f"file {shown} cannot be read as text")
             return None
         if len(data) > MAX_SECRET_BYTES:
-            self._faults.add(path, f"file {file} is larger than {MAX_SECRET_BYTES} bytes")
+            self._faults.add(path, f"file {shown} is larger than {MAX_SECRET_BYTES} bytes")
             return None
         self.contents[str(file)] = data
         return text

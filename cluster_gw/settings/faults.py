@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from cluster_gw.settings.secret import MASK
 
@@ -11,9 +11,22 @@ SHOWN_CHARACTERS: Final = 80
 
 
 class Expanded(str):
-    """Text that came from the environment: read leniently, never shown in a fault."""
+    """Text that came from the environment: read leniently, never shown in a fault.
 
-    __slots__ = ()
+    Args:
+        text: the value.
+        names: the variables it was made of.
+    """
+
+    __slots__ = ("names",)
+
+    names: tuple[str, ...]
+
+    def __new__(cls, text: str, names: Iterable[str]) -> Self:
+        """Make one."""
+        made = super().__new__(cls, text)
+        made.names = tuple(dict.fromkeys(names))
+        return made
 
 
 class Absent(str):

@@ -15,6 +15,7 @@ from cluster_gw.settings.document import MAX_BYTES, read_document
 from cluster_gw.settings.environment import apply_environment, read_weights
 from cluster_gw.settings.expand import Expander
 from cluster_gw.settings.faults import Faults
+from cluster_gw.settings.origins import name_origins
 from cluster_gw.settings.pool import ModelSettings, Settings
 from cluster_gw.settings.references import check_pool
 from cluster_gw.settings.rules import Runnable, check_gateway
@@ -153,6 +154,7 @@ def _check(
     check_pool(settings, Document(plain=plain, kept=checker.kept), runnable, faults)
     check_gateway(settings, faults)
     if faults.lines:
+        name_origins(plain, checker.secrets, faults)
         raise ConfigInvalidError(faults.lines)
     return settings
 

@@ -37,6 +37,8 @@ REDIS_FORMS: Final = (
     "embedded:, redis://host:port/db, unix:///socket, redis+sentinel://host:port,…/service or "
     "redis+cluster://host:port,…; rediss… for TLS"
 )
+NO_ZONES: Final = frozenset({"localtime", "posixrules", "Factory"})
+NO_ZONE_FOLDERS: Final = ("posix/", "right/")
 HIGHEST_PORT: Final = 65_535
 
 
@@ -115,7 +117,12 @@ def is_network(text: str) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Whether `name` is a zone of the time zone database."""
+    """Whether `name` is a zone of the time zone database's own list.
+
+    Beside these its folder holds copies that count leap seconds, and what this machine is set to.
+    """
+    if name in NO_ZONES or name.startswith(NO_ZONE_FOLDERS):
+        return False
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

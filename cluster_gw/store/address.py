@@ -112,6 +112,9 @@ def parse_address(url: str) -> Address:
         raise AddressError("a # must be written as %23")
     kind = KINDS[scheme]
     userinfo, _, hosts = parts.netloc.rpartition("@")
+    files = [text for name, text in options.items() if name in TLS_OPTIONS]
+    if any("\0" in text for text in (hosts, unquote(parts.path), *files)):
+        raise AddressError("holds a NUL character")
     _refuse_unknown(options, kind, is_tls=scheme.startswith("rediss"))
     path, service = _path(parts.path, kind, is_unix=scheme == "unix")
     return Address(

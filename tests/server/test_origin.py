@@ -78,5 +78,28 @@ def test_addresses_and_networks_can_be_trusted(text: str) -> None:
     assert read_network(text) is not None
 
 
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1", "[::ffff:10.0.0.1]:80"])
+@pytest.mark.parametrize(
+    "proxy", ["10.0.0.1", "10.0.0.0/8", "::ffff:10.0.0.1", "::ffff:10.0.0.0/104", "::ffff:0:0/96"]
+)
+def test_ipv4_addresses_written_as_ipv6_are_the_same_in_every_place(peer: str, proxy: str) -> None:
+    network = read_network(proxy)
+    assert network is not None
+
+    origin = find_origin(peer, [(b"x-forwarded-for", b"::ffff:203.0.113.9")], [network])
+
+    assert str(origin) == "203.0.113.9"
+
+
+@pytest.mark.parametrize("proxy", ["::ffff:10.0.0.2", "::ffff:10.1.0.0/112", "::/0", "::10.0.0.1"])
+def test_other_networks_trust_no_ipv4_address(proxy: str) -> None:
+    network = read_network(proxy)
+    assert network is not None
+
+    origin = find_origin("10.0.0.1", [(b"x-forwarded-for", b"203.0.113.9")], [network])
+
+    assert str(origin) == "10.0.0.1"
+
+
 def test_what_is_no_network_is_none() -> None:
     assert read_network("10.0.0.1/8") is None

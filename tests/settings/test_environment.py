@@ -60,7 +60,7 @@ def test_a_tunable_out_of_range_is_ignored_with_a_warning(
 
     assert loaded.settings.server.port == 9000
     assert loaded.warnings[0].startswith("GW_SERVER__PORT: expected a whole number from 1 to 65535")
-    assert loaded.warnings[0].endswith("; it is ignored")
+    assert loaded.warnings[0].endswith(" (sets server.port); it is ignored")
 
 
 @pytest.mark.parametrize(

@@ -381,7 +381,7 @@ def test_a_refused_secret_is_reported_once(base: Document, faults: FaultsOf) -> 
     assert faults(base, FAR_KEY="") == [
         "redis.url: expected text such as env:NAME or file:/path, got a number",
         "redis.cache_url: expected text such as env:NAME or file:/path, got a list",
-        "keys[0].secret: the secret is empty",
+        "keys[0].secret: the secret is empty (environment variable FAR_KEY)",
         "keys[1].secret: expected text such as env:NAME or file:/path, got a number",
     ]
 
@@ -403,7 +403,10 @@ def test_a_number_from_the_environment_is_not_repeated(base: Document, faults: F
     base["server"] = {"port": "${DIGITS}"}
 
     assert faults(base, DIGITS="987654321") == [
-        "server.port: expected a whole number from 1 to 65535, got a number"
+        (
+            "server.port: expected a whole number from 1 to 65535, got a number "
+            "(environment variable DIGITS)"
+        )
     ]
 
 
