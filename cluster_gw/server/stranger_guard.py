@@ -70,7 +70,8 @@ class StrangerGuard:
             count, left_s = self._alone.count(network)
         if count <= policy.rpm:
             return error
-        self._bar(network, now_s + left_s)
+        if self._barred.get(network, 0.0) <= now_s:  # else one that came with it was told already
+            self._bar(network, now_s + left_s)
         return too_many_strangers(left_s)
 
     def take_news(self) -> tuple[int, list[str]]:

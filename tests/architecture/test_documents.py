@@ -184,13 +184,18 @@ def test_every_dependency_is_locked() -> None:
         assert {name.replace(".", "-") for name in names} <= locked
 
 
-def test_decisions_have_numbers_of_their_own_and_are_listed() -> None:
-    records = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
-    numbers = [int(path.name[:4]) for path in records]
+def test_decisions_are_numbered_without_a_gap_and_each_is_listed_once_in_order() -> None:
+    names = sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    titles = [read(f"docs/decisions/{name}").partition("\n")[0][:7] for name in names]
     index = read("docs/decisions/README.md")
 
-    assert len(set(numbers)) == len(numbers)
-    assert [path.name for path in records if f"({path.name})" not in index] == []
+    numbers = [f"{number:04}" for number in range(1, len(names) + 1)]
+    assert [name[:4] for name in names] == numbers
+    assert titles == [f"# {number} " for number in numbers]
+    assert re.findall(r"(?m)^\| \[(\d{4})\]\((\d{4}-[a-z0-9-]+\.md)\) \|", index) == [
+        (name[:4], name) for name in names
+    ]
+    assert len(re.findall(r"\d{4}-[a-z0-9-]+\.md", index)) == len(names)
 
 
 def test_every_decision_says_what_would_reverse_it() -> None:

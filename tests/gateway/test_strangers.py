@@ -1,5 +1,6 @@
 """Requests without a valid key are counted by address and refused after a bound; others are not."""
 
+import asyncio
 from collections import Counter
 from hashlib import sha256
 from typing import Any, Final
@@ -134,3 +135,16 @@ async def test_memory_of_a_worker_is_bounded(cut_off: Deps) -> None:
     assert len(guard._alone) == APART + 1
     assert 0 < len(guard._barred) <= APART
     assert len(guard.take_news()[1]) == 5
+
+
+async def test_address_whose_requests_come_at_once_is_named_once(start: Start) -> None:
+    gateway = await start(**closed())
+    guard = gateway.engine.deps.guard
+    error = gateway.current.serving.clients.identify({})
+    scope = {"client": ("192.0.2.1", 1), "headers": []}
+    policy = StrangerPolicy(rpm=3)
+
+    answers = await asyncio.gather(*(guard.judge(error, scope, policy) for _ in range(20)))  # type: ignore[arg-type]
+
+    assert Counter(answer.status for answer in answers)[429] >= 17
+    assert guard.take_news() == (1, ["192.0.2.1"])
