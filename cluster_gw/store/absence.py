@@ -123,7 +123,7 @@ class Absence:
         return doubt.is_away
 
     def caution(self, part: str) -> Doubt | None:
-        """Why a part that is used must be asked with caution; None when it need not."""
+        """Why a part must be asked with caution once it answers; None when it need not."""
         doubt = self.doubts.get(part) or self.doubts.get(EVERYWHERE)
         if doubt is None or not self._hand_over_s:
             return None

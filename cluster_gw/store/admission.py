@@ -14,7 +14,7 @@ from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
-from cluster_gw.store.alone import Alone
+from cluster_gw.store.alone import Alone, HeldBackError
 from cluster_gw.store.bars import HEALTH_GATES, Bars
 from cluster_gw.store.batches import Batches, reservations
 from cluster_gw.store.client import RedisClient
@@ -129,8 +129,8 @@ class Admissions:
                 deadline and a margin.
 
         Raises:
-            StoreLostError: whether it was admitted is unknown; the lease is released in the
-                background.
+            StoreLostError: whether it was admitted is unknown, or it was before Redis was lost; the
+                lease is released in the background.
             ScriptContractError: a bug.
         """
         plan = self._plans.of(target)
@@ -152,8 +152,8 @@ class Admissions:
         except (StoreLostError, asyncio.CancelledError) as fault:
             self._release(plan, target.day_reset, lease_id, fault)
             raise
-        if self._doubts and self._alone is not None:
-            self._alone.note_answer(plan.keys[0])
+        if self._doubts:
+            self._note_answer(plan, target.day_reset, lease_id, reply, is_narrow=narrow is not None)
         if reply[0] == 0:
             held_back = None
             if narrow is not None or self._doubts:
@@ -309,6 +309,21 @@ class Admissions:
         if self._stand_in is None:
             return None
         return self._stand_in.narrow(plan, target, lease_id, demand)
+
+    def _note_answer(
+        self, plan: Plan, zone: str, lease_id: LeaseId, reply: list[Reply], *, is_narrow: bool
+    ) -> None:
+        """Redis answered while it is in doubt.
+
+        Raises:
+            HeldBackError: it was asked before that, without caution; the lease goes back.
+        """
+        if self._alone is None or self._stand_in is None:
+            return
+        self._alone.note_answer(plan.keys[0])
+        if reply[0] and not is_narrow and self._stand_in.is_rash(plan, lease_id):
+            self.settlements.add(plan, zone, lease_id, UNDISPATCHED, lease=None)
+            raise HeldBackError(0.0)
 
     def _held_back(
         self,

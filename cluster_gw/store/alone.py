@@ -173,7 +173,7 @@ class Alone:
         self.absence.note_answer(self.absence.part_of(key))
 
     def caution(self, key: str) -> Doubt | None:
-        """Why the part that has a key must be asked with caution; None when it need not."""
+        """See `Absence.caution`, of the part that has a key."""
         return self.absence.caution(self.absence.part_of(key))
 
     def pledge(self, doubt: Doubt, lease_id: LeaseId, bounds: Sequence[Bound]) -> bool:

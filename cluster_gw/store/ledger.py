@@ -97,8 +97,8 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
             purse.correct(-bound.amount, self.at_s)
 
     def is_of(self, tag: str) -> bool:
-        """Whether it was taken of windows whose key has `tag` in it."""
-        return any(tag in bound.window for _, bound in self.purses)
+        """Whether it was taken of windows whose key has `tag` in it, or of none."""
+        return not self.purses or any(tag in bound.window for _, bound in self.purses)
 
 
 class Shortage(msgspec.Struct, frozen=True, gc=False):
@@ -185,6 +185,10 @@ class Ledger:
         if shortage is None:
             self._pledged[lease_id] = self._taken.pop(lease_id)
         return shortage is None
+
+    def is_pledged(self, lease_id: LeaseId) -> bool:
+        """Whether it was pledged and Redis did not refuse it."""
+        return lease_id in self._pledged
 
     def unpledge(self, lease_id: LeaseId) -> None:
         """Redis refused it: it comes back."""

@@ -148,6 +148,15 @@ class StandIn:
         scope = plan.scope(position)
         return Refusal(gate=gate, scope=scope, retry_after_ms=wait_ms, is_held_back=True)
 
+    def is_rash(self, plan: Plan, lease_id: LeaseId) -> bool:
+        """Whether a lease was given by the limits themselves, to a call from before the loss.
+
+        It waited in a server that was frozen, while others spent their shares.
+        """
+        if self._alone.caution(plan.keys[0]) is None:
+            return False
+        return not self._alone.ledger.is_pledged(lease_id)
+
     def refused(self, lease_id: LeaseId) -> None:
         """Redis refused what was taken of the share."""
         self._alone.ledger.unpledge(lease_id)

@@ -17,6 +17,7 @@ from cluster_gw.store.absence import EVERYWHERE
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.store.alone import HeldBackError
 from cluster_gw.store.clients import ClientRefusal, Standing
+from cluster_gw.store.lane import MissedError
 from cluster_gw.store.ledger import Bound, Ledger, Unit
 from cluster_gw.units import LeaseId
 from tests.fakes.redis_masters import TwoMasters
@@ -169,6 +170,27 @@ async def test_part_of_the_share_that_redis_refuses_comes_back(quick: LoneWorker
         assert isinstance(await quick.reserve(f"r{number}", wide), Refusal | Lease)
 
     assert len(quick.alone.ledger._pledged) <= 1
+
+
+async def test_lease_that_a_frozen_server_gave_to_a_call_from_before_the_loss_goes_back(
+    quick: LoneWorker,
+) -> None:
+    await quick.use("before", RPM)
+    assert await quick.admissions.drain(5.0) == 0
+    quick.server.freeze()
+    waiting = asyncio.create_task(quick.reserve("a", RPM))
+    await until_soon(lambda: quick.client.pending > 0)
+    quick.alone.note(KEYS.workers(), MissedError("another call was not answered"))
+    assert quick.admissions.is_alone(RPM)
+
+    quick.server.thaw()
+    with pytest.raises(HeldBackError):
+        await waiting
+    assert await quick.admissions.drain(5.0) == 0
+
+    counters = await quick.counters()
+    assert (counters["hrs"], counters["i"]) == (1, 0)
+    assert isinstance(await quick.reserve("again", RPM), Lease)
 
 
 async def test_client_is_held_back_by_what_others_may_have_spent_and_told_what_is_left(
