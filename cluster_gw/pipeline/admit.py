@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.core.limits.windows import Gate
+from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
@@ -117,6 +117,18 @@ class Admitter:
         """Whether nothing that is known here speaks against a target that was not tried yet."""
         tokens = self._estimator.known(exchange, target).total_tokens
         return not self._admissions.is_refused(target.limits, tokens)
+
+    def barred_ms(self, exchange: Exchange, target: Target) -> int:
+        """How long a target that was tried is known to be barred; 0 when it is not, or forever."""
+        tokens = self._estimator.known(exchange, target).total_tokens
+        known = (
+            self._conditions.barring(target) if self._conditions.are_known else None,
+            self._admissions.barring(target.limits, tokens),
+        )
+        return max(
+            (bar.retry_after_ms for bar in known if bar and bar.gate not in NEVER_BY_WAITING),
+            default=0,
+        )
 
     async def _enter(
         self, exchange: Exchange, target: Target, asked_at_s: float

@@ -81,6 +81,7 @@ class Failover:
         self._backlog = Backlog(targets)
         self._turn = Turn(shell.waiting, exchange, targets)
         self._refused: list[Refused] = []
+        self._tried: list[Target] = []
         self._index = 0
         self._open_lease: Lease | None = None
         self._stream_code: str | None = None
@@ -107,13 +108,23 @@ class Failover:
         self._exchange.skipped.extend(skip_refused(self._exchange, self._refused))
         raise UpstreamFault(
             exhausted(
-                self._exchange.records,
+                self._records_with_bars(),
                 self._exchange.skipped,
                 combo=self._exchange.ranking.combo,
                 stop=stop,
                 now_ms=self._clock.wall_ms(),
             )
         )
+
+    def _records_with_bars(self) -> list[AttemptRecord]:
+        """The attempts, each with what bars its target by now: a breaker, a bench, a limit."""
+        bars = (self._shell.admitter.barred_ms(self._exchange, target) for target in self._tried)
+        return [
+            msgspec.structs.replace(record, rest_ms=max(barred_ms, record.rest_ms or 0))
+            if barred_ms
+            else record
+            for record, barred_ms in zip(self._exchange.records, bars, strict=True)
+        ]
 
     async def _try_all(self) -> StopReason | None:
         """Try targets until one answers (None) or no other may be tried (why)."""
@@ -296,17 +307,21 @@ class Failover:
     ) -> Verdict:
         """Book a failed attempt: settle, record, and strike out what it says about others."""
         verdict = classify(broken.fault)
-        is_blamed = verdict.blames_breaker
+        is_blamed, rest_ms = verdict.blames_breaker, None
         if lease is not None:
             took_s = self._clock.monotonic_s() - started_s
             booking = self._book(target, lease, broken, verdict, took_s)
             is_blamed = is_blamed and not booking.outcome.is_exempt
+            rest_ms = booking.rest_ms(self._clock.wall_ms())
             charge = self._shell.accounts.failed(self._exchange, lease, broken, verdict, booking)
             self._settled(target)
             self._exchange.tokens, self._exchange.tokens_source = charge.tokens, charge.source
         now_s = self._clock.monotonic_s()
-        record = record_failure(self._exchange, target, started_s, now_s, broken, verdict)
+        record = record_failure(
+            self._exchange, target, started_s, now_s, broken, verdict, rest_ms=rest_ms
+        )
         self._exchange.records.append(record)
+        self._tried.append(target)
         self._shell.recorder.attempt_failed(self._exchange, target, record)
         if not committed:
             self._index += 1

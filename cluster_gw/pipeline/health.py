@@ -32,6 +32,17 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sample: Sample | None = None
     on_booked: Callable[[], None] | None = None
 
+    def rest_ms(self, now_ms: int) -> int | None:
+        """How long the target rests at least; None when it does not, or may be forgiven.
+
+        Args:
+            now_ms: ms since the epoch.
+        """
+        rest = self.outcome.cooldown
+        if rest is None or self.outcome.is_exempt:
+            return None
+        return max(rest.wait_ms, rest.stated_ms, rest.until_ms - now_ms)
+
 
 def outcome_of(
     target: Target, broken: Broken, consequence: Consequence, policy: RoutingPolicy, now_ms: int

@@ -57,6 +57,8 @@ def record_failure(
     now_s: float,
     broken: Broken,
     verdict: Verdict,
+    *,
+    rest_ms: int | None = None,
 ) -> AttemptRecord:
     """Tell of an attempt that gave none; what the upstream wrote loses every secret we know."""
     fault = broken.fault
@@ -78,6 +80,7 @@ def record_failure(
         message=redact(fault.message, *exchange.runtime.secrets),
         retryable=verdict.retryable,
         retry_after_ms=fault.retry_after_ms,
+        rest_ms=rest_ms,
         usage=broken.completion.usage if broken.completion else None,
         sent=verdict.sent,
     )

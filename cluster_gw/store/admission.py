@@ -222,7 +222,11 @@ class Admissions:
 
     def is_refused(self, target: TargetLimits, demand_tokens: int) -> bool:
         """Whether a refusal of this target is remembered; Redis is not asked."""
-        return self._barring(self._plans.of(target), demand_tokens) is not None
+        return self.barring(target, demand_tokens) is not None
+
+    def barring(self, target: TargetLimits, demand_tokens: int) -> Refusal | None:
+        """The refusal of this target that is remembered, if any; Redis is not asked."""
+        return self._barring(self._plans.of(target), demand_tokens)
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""

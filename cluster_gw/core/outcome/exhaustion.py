@@ -195,9 +195,24 @@ def untried_code(skipped: Sequence[Skipped]) -> str:
 
 
 def shortest_wait_ms(failed: Sequence[AttemptRecord], skipped: Sequence[Skipped]) -> int | None:
-    """The earliest moment any candidate of this request may serve again, ms from now."""
-    waits = [r.retry_after_ms for r in failed] + [s.retry_after_ms for s in skipped]
+    """The earliest moment any candidate of this request may serve again, ms from now.
+
+    Those that were tried count by the rest this very request caused, in whole.
+    """
+    waits = [opening_ms(r) for r in failed] + [s.retry_after_ms for s in skipped]
     return min((wait for wait in waits if wait is not None), default=None)
+
+
+def opening_ms(record: AttemptRecord) -> int | None:
+    """When the target of a failed attempt may serve again; None when that cannot be told.
+
+    A rest is kept whatever the provider stated. Without either the next request may try it.
+    """
+    if record.rest_ms is not None:
+        return record.rest_ms
+    if record.retry_after_ms is not None:
+        return record.retry_after_ms
+    return 0 if record.retryable else None
 
 
 def told_wait_ms(status: int, code: str, wait_ms: int | None) -> int | None:
@@ -208,7 +223,8 @@ def told_wait_ms(status: int, code: str, wait_ms: int | None) -> int | None:
         return max(FLOOR_MS, wait_ms or 0)
     if status in WAIT_STATUSES:
         return max(FLOOR_MS, UNAVAILABLE_WAIT_MS if wait_ms is None else wait_ms)
-    return wait_ms if status >= FIRST_SERVER_ERROR else None  # waiting mends no request
+    # Waiting mends no request; nor is anything told where the next one may be tried at once.
+    return (wait_ms or None) if status >= FIRST_SERVER_ERROR else None
 
 
 def exhaustion_message(

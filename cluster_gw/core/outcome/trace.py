@@ -91,6 +91,8 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         message: redacted, at most 300 characters.
         retryable: of the verdict.
         retry_after_ms: the wait the upstream stated.
+        rest_ms: how long its target is left alone from then on, as far as this worker knows; None
+            when it is not.
     """
 
     ordinal: int
@@ -109,6 +111,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
     retryable: bool = False
     retry_after_ms: int | None = None
+    rest_ms: int | None = None
     usage: Usage | None = None
     sent: Sent = Sent.SENT
 

@@ -120,6 +120,34 @@ def test_the_wait_is_the_shortest_of_this_request_with_a_floor() -> None:
     assert error([failed(FailureCode.ERROR)], []).retry_after_ms is None
 
 
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("facts", "told_ms"),
+    [
+        ({"rest_ms": 5000}, 5000),
+        ({"rest_ms": 5000, "retry_after_ms": 1500}, 5000),  # it is left alone whatever was stated
+        ({"rest_ms": 2 * DAY_MS}, DAY_MS),
+        ({"retry_after_ms": 7000}, 7000),
+        ({"retryable": True}, 1000),  # the next request may try it
+        ({}, DAY_MS),
+    ],
+)
+def test_target_that_was_tried_counts_by_the_rest_it_got(
+    facts: dict[str, Any], told_ms: int
+) -> None:
+    records = [failed(FailureCode.RATE_LIMITED, **facts)]
+
+    assert error(records, [skip(SkipCode.RPD, DAY_MS)]).retry_after_ms == told_ms
+
+
+def test_nothing_is_told_of_a_failure_after_which_the_next_request_may_try_at_once() -> None:
+    records = [failed(FailureCode.ERROR, retryable=True)]
+
+    assert error(records, [skip(SkipCode.RPD, DAY_MS)]).retry_after_ms is None
+
+
 def test_the_client_may_retry_when_any_attempt_says_so() -> None:
     hopeless = failed(FailureCode.AUTH)
     hopeful = failed(FailureCode.TIMEOUT, retryable=True)
