@@ -36,15 +36,17 @@ class Bond(msgspec.Struct, frozen=True, kw_only=True):
     """What a request was told of a bond.
 
     Attributes:
-        turn: of the request; 0 when Redis did not answer, so that nothing is written later.
+        turn: of the request; None when Redis did not answer, so that nothing is written later; 0
+            when nobody asked, since there could be nothing to find.
         route: what is bound; None for nothing.
     """
 
-    turn: int = 0
+    turn: int | None = 0
     route: RouteId | None = None
 
 
-NO_BOND: Final = Bond()
+NOT_ASKED: Final = Bond()
+UNKNOWN: Final = Bond(turn=None)
 
 
 class Bonds:
@@ -86,14 +88,14 @@ class Bonds:
         return Place(record=self._keys.last_good(combo, epoch), ttl_ms=LAST_GOOD_TTL_MS)
 
     async def recall(self, place: Place) -> Bond:
-        """Tell what is bound; `NO_BOND` when Redis does not answer in time."""
+        """Tell what is bound; `UNKNOWN` when Redis does not answer in time."""
         try:
             reply: list[Reply] = await self._client.run(
                 self._recall, [place.record], [place.ttl_ms]
             )
         except StoreLostError:
             self.unread += 1
-            return NO_BOND
+            return UNKNOWN
         route = bytes(reply[3]).decode()
         return Bond(turn=int(reply[2]), route=RouteId(route) if route else None)
 
@@ -104,10 +106,10 @@ class Bonds:
 
         Args:
             place: as it was recalled from.
-            bond: what the request was told; nothing is written when it was told nothing.
+            bond: what the request was told.
             route: what answered.
         """
-        if bond.turn:
+        if bond.turn is not None:
             template = template_of(self._bind, [place.record], 3)
             packed = template.head + bulk(route, bond.turn, place.ttl_ms)
             self._client.send(template, packed, _Sent(self), lazy=True)

@@ -80,7 +80,7 @@ def test_record_that_was_forgotten_begins_anew(sessions: Sessions) -> None:
     assert sessions.recall() == (6, "p/m")
 
 
-@pytest.mark.parametrize("args", [["", 1, 1], ["p/m", 0, 1], ["p/m", 1, 0], ["p/m", "x", 1]])
+@pytest.mark.parametrize("args", [["", 1, 1], ["p/m", -1, 1], ["p/m", 1, 0], ["p/m", "x", 1]])
 def test_bad_binding_is_an_error_and_writes_nothing(
     redis: Redis, scripts: Scripts, args: list[str | int]
 ) -> None:

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cluster_gw.store.bonds import NO_BOND, Bond, Bonds
+from cluster_gw.store.bonds import NOT_ASKED, UNKNOWN, Bonds
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
@@ -33,6 +33,16 @@ async def test_route_is_remembered_by_scope_and_key(bonds: Bonds) -> None:
     assert await bound(bonds, scope="session") is None
 
 
+async def test_who_did_not_look_counts_as_the_latest(bonds: Bonds) -> None:
+    place = bonds.pin(COMBO, "1", "run", "k1", 60_000)
+    older = await bonds.recall(place)
+
+    bonds.bind(place, NOT_ASKED, A)
+    bonds.bind(place, older, B)
+
+    assert await bound(bonds) == A
+
+
 async def test_another_epoch_remembers_nothing(bonds: Bonds) -> None:
     old, new = bonds.last_good(COMBO, "1"), bonds.last_good(COMBO, "2")
     bonds.bind(old, await bonds.recall(old), A)
@@ -58,9 +68,9 @@ async def test_without_redis_nothing_is_known_and_nothing_is_written(
     own_server.kill()
     await until_soon(lambda: not client.is_up)
 
-    assert await bonds.recall(place) == NO_BOND
+    assert await bonds.recall(place) == UNKNOWN
     bonds.bind(place, told, A)
-    bonds.bind(place, Bond(), A)  # nothing was told, so nothing is sent
+    bonds.bind(place, UNKNOWN, A)  # nothing was told, so nothing is sent
 
     assert (bonds.unread, bonds.unwritten) == (1, 1)
     await client.close()
