@@ -20,10 +20,11 @@ if #KEYS ~= 1 or #ARGV ~= 3 or route == '' then
   bad('one key and three arguments')
 end
 local bound = call('HMGET', KEYS[1], 'turn', 'by')
+local last = stored(bound[1], 1)
+turn = turn > 0 and turn or last + 1
 if stored(bound[2], 1) - turn > 0 then
   return { 0, STALE }
 end
-local last = stored(bound[1], 1)
 call('HSET', KEYS[1], 'route', route, 'by', string.format('%d', turn), 'turn',
   string.format('%d', last > turn and last or turn))
 call('PEXPIRE', KEYS[1], ttl)
