@@ -26,6 +26,8 @@ PROVIDERS: Final = ("a", "b")
 ENDED, BROKEN = "ended", "broken"
 GOOD: Final = 200
 WAITS: Final = frozenset({429, 503})
+UNTRIED: Final = {(429, "rate_limit_exceeded"), (503, "no_eligible_providers")}
+"""What is told when nobody may be called: for now, or until an operator changes something."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,23 +56,34 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-def allowed(case: Case, prompt_characters: int, *, was_late: bool) -> set[Ending]:
+def allowed(
+    case: Case,
+    prompt_characters: int,
+    *,
+    was_late: bool,
+    barred: frozenset[str] = frozenset(),
+) -> set[Ending]:
     """Every ending that is right for a case.
 
     Args:
         case: the case.
         prompt_characters: of its prompt.
         was_late: the machine stood still for so long that any wait may have run out.
+        barred: providers that may not be called, by what earlier cases showed of them.
     """
     prompt = estimate(prompt_characters)
     upstreams = [late(each) if was_late else each for each in case.upstreams]
     reserved = prompt + MAX_TOKENS * case.dish.choices
     endings: set[Ending] = set()
 
-    def walk(place: int, tokens: tuple[int, ...]) -> None:
+    def walk(place: int, tokens: tuple[int | None, ...]) -> None:
         if place == len(upstreams):
-            for status, code in {case.faulty.told, FAILED} if was_late else {case.faulty.told}:
+            told = {case.faulty.told, FAILED} if was_late else {case.faulty.told}
+            for status, code in told if any(each is not None for each in tokens) else UNTRIED:
                 endings.add(_ending("", 0, f"{status} {code}", tokens))
+            return
+        if PROVIDERS[place] in barred:
+            walk(place + 1, (*tokens, None))
             return
         upstream = upstreams[place]
         steps = (
@@ -94,14 +107,15 @@ def late(upstream: Upstream) -> Upstream:
     return msgspec.structs.replace(upstream, least=0, may_lack_head=True, may_break=True)
 
 
-def _ending(source: str, frames: int, how: str, tokens: tuple[int, ...]) -> Ending:
-    unused = (0,) * (len(PROVIDERS) - len(tokens))
+def _ending(source: str, frames: int, how: str, tokens: tuple[int | None, ...]) -> Ending:
+    """An ending, given what each call cost that was made; None for one that was not."""
+    unused = (None,) * (len(PROVIDERS) - len(tokens))
     return Ending(
         source=source,
         frames=frames,
         how=how,
-        calls=((1,) * len(tokens)) + unused,
-        tokens=tokens + unused,
+        calls=tuple(int(each is not None) for each in (*tokens, *unused)),
+        tokens=tuple(each or 0 for each in (*tokens, *unused)),
     )
 
 
@@ -151,7 +165,7 @@ def heard_ending(
         source, frames, how = "", 0, _error_of(heard, sum(calls))
     else:
         source = heard.headers.get("x-routed-via", "/").partition("/")[0]
-        _check_source(heard, source)
+        _check_source(heard, source, calls)
         upstream = case.upstreams[PROVIDERS.index(source)]
         if case.stream:
             frames, how = _stream_end(case, heard, upstream, sum(calls))
@@ -174,11 +188,11 @@ def _check_protocol(heard: Heard) -> None:
         raise WrongError("the body does not end by its own framing")
 
 
-def _check_source(heard: Heard, source: str) -> None:
+def _check_source(heard: Heard, source: str, calls: tuple[int, ...]) -> None:
     if source not in PROVIDERS:
         raise WrongError(f"an answer of nobody: {source}")
     told = int(heard.headers.get("x-fallback-attempts", "0"))
-    if told != PROVIDERS.index(source):
+    if told != sum(calls[: PROVIDERS.index(source)]):
         raise WrongError(f"{told} failed attempts told under an answer of {source}")
 
 
@@ -188,8 +202,9 @@ def _error_of(heard: Heard, calls: int) -> str:
         error = msgspec.json.decode(heard.body)["error"]
     except (msgspec.DecodeError, KeyError, TypeError):
         raise WrongError(f"status {heard.status} without an error object") from None
-    if len(error["attempts"]) != calls:
-        raise WrongError(f"{len(error['attempts'])} attempts told, {calls} made")
+    told = len(error.get("attempts", ()))
+    if told != calls:
+        raise WrongError(f"{told} attempts told, {calls} made")
     if heard.status in WAITS and int(heard.headers.get("retry-after", "0")) < 1:
         raise WrongError(f"status {heard.status} without retry-after")
     return f"{heard.status} {error['code']}"

@@ -85,39 +85,57 @@ async def _run_batch(stage: Stage, cases: Sequence[Case]) -> list[str]:
         for slot, case in enumerate(cases)
     ]
     await stage.heal()
-    for run in runs:
-        run.prompt = prompt_of(run.case, run.id)
-        run.before = stage.accounts(run.model)
-    stage.new_lines()
-    heard = await asyncio.gather(*(_ask(stage, run) for run in runs))
+    prepare(stage, runs)
+    heard = await asyncio.gather(*(send(stage, run) for run in runs))
     left = await stage.settled()
-    lines = {
-        line["request_id"]: line
-        for line in stage.new_lines()
-        if line["event"] == "request.finished"
-    }
+    lines = lines_of(stage)
     if left:
         return [f"{what} after {cases[0].name} to {cases[-1].name}" for what in left]
     bad = []
     for run, answer in zip(runs, heard, strict=True):
-        what = _judge(stage, run, answer) or _line_fault(run, answer, lines)
+        what = judge(stage, run, answer) or line_fault(run, answer, lines)
         if what is not None:
             bad.append(f"{run.case.name} {list(run.case.faults)}: {what}")
     return bad
 
 
-async def _ask(stage: Stage, run: Run) -> Heard:
+def prepare(stage: Stage, runs: Sequence[Run]) -> None:
+    """Note what is there before cases are sent."""
+    for run in runs:
+        run.prompt = prompt_of(run.case, run.id)
+        run.before = stage.accounts(run.model)
+    stage.new_lines()
+
+
+async def send(stage: Stage, run: Run) -> Heard:
+    """Send the request of a case that was prepared, and hear it out."""
     document = document_of(run.case, run.prompt, run.model)
     return await ask(stage.port, request_bytes(document), ANSWERED_WITHIN_S)
 
 
-def _judge(stage: Stage, run: Run, heard: Heard) -> str | None:
+def lines_of(stage: Stage) -> dict[str, dict[str, Any]]:
+    """The log lines of the requests since cases were prepared, by request."""
+    lines = stage.new_lines()
+    return {line["request_id"]: line for line in lines if line["event"] == "request.finished"}
+
+
+def calls_of(stage: Stage, run: Run) -> tuple[int, ...]:
+    """How often each provider was called for a case."""
+    return tuple(stage.story(name, run.id)["calls"] for name in PROVIDERS)
+
+
+def was_late(stage: Stage) -> bool:
+    """Whether the machine stood still for so long that a budget may have run out by that."""
+    return stage.watch.worst_s * STEPS > stage.budget_s
+
+
+def judge(stage: Stage, run: Run, heard: Heard, barred: frozenset[str] = frozenset()) -> str | None:
     """Hold the answer, the providers' stories and the windows against the oracle."""
     books = [
         after.since(before)
         for after, before in zip(stage.accounts(run.model), run.before, strict=True)
     ]
-    calls = tuple(stage.story(name, run.id)["calls"] for name in PROVIDERS)
+    calls = calls_of(stage, run)
     requests = tuple(book.requests for book in books)
     if requests != calls:
         return f"{requests} requests counted, {calls} calls seen by the providers"
@@ -127,12 +145,11 @@ def _judge(stage: Stage, run: Run, heard: Heard) -> str | None:
         ending = heard_ending(run.case, heard, calls, tuple(book.tokens for book in books))
     except WrongError as wrong:
         return str(wrong)
-    was_late = stage.watch.worst_s * STEPS > stage.budget_s
-    right = allowed(run.case, len(run.prompt), was_late=was_late)
+    right = allowed(run.case, len(run.prompt), was_late=was_late(stage), barred=barred)
     return None if ending in right else f"{ending} is none of {sorted(map(str, right))}"
 
 
-def _line_fault(run: Run, heard: Heard, lines: dict[str, dict[str, Any]]) -> str | None:
+def line_fault(run: Run, heard: Heard, lines: dict[str, dict[str, Any]]) -> str | None:
     """Hold the request's one log line against what the client got."""
     line = lines.get(heard.headers.get("x-gw-request-id", ""))
     if line is None:

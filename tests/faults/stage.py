@@ -125,6 +125,7 @@ class Stage:
         urls: of providers that are not to be the simulated ones.
         scale: multiplies every budget, for tests whose subject is another one.
         slots: how many cases may run side by side.
+        is_shipped: health rules are those that are shipped; then cases are not to run side by side.
     """
 
     def __init__(
@@ -136,7 +137,9 @@ class Stage:
         urls: Mapping[str, str] | None = None,
         scale: int = 1,
         slots: int = 1,
+        is_shipped: bool = False,
     ) -> None:
+        self._is_shipped = is_shipped
         self._redis_url = redis_url
         self._books = redis.Redis.from_url(books_url or redis_url, decode_responses=True)
         self.prefix = prefix
@@ -156,13 +159,16 @@ class Stage:
                 opened.push_async_callback(self.providers[name].close)
             urls = {name: provider.base_url for name, provider in self.providers.items()}
             catalogue = configuration({**urls, **self._urls}, self._scale, self._slots)
+            if self._is_shipped:
+                del catalogue["routing"]["breaker"]
             self.gateway = Gateway(catalogue, self._redis_url, prefix=self.prefix)
             await opened.enter_async_context(self.gateway)
-            # Cases run side by side: what one says of a whole provider or model is not to reach
-            # the others. What it says of a target is forgotten between them (`heal`).
-            conditions = self.gateway.engine.health.conditions
-            opened.enter_context(mock.patch.object(conditions, "barring", return_value=None))
-            opened.enter_context(mock.patch.object(conditions, "is_shut", return_value=False))
+            if not self._is_shipped:
+                # Cases run side by side: what one says of a whole provider or model is not to reach
+                # the others. What it says of a target is forgotten between them (`heal`).
+                conditions = self.gateway.engine.health.conditions
+                opened.enter_context(mock.patch.object(conditions, "barring", return_value=None))
+                opened.enter_context(mock.patch.object(conditions, "is_shut", return_value=False))
             self.watch = LoopWatch()
             opened.push_async_callback(self.watch.stop)
             await asyncio.sleep(0)
@@ -229,12 +235,15 @@ class Stage:
         """Forget what earlier cases said about the health of targets, in Redis and the worker."""
         for record in self._books.scan_iter(f"{self.prefix}:h:*"):
             self._books.delete(record)
-        # What was told before is heard by the time it hears of something that is told now.
+        await self.everything_heard()
+        self.gateway.engine._admissions.bars.clear()
+
+    async def everything_heard(self) -> None:
+        """Wait until the worker has heard what was told so far: that of something told now."""
         heard = self._heard_unknown()
         while self._heard_unknown() == heard:
             self._books.publish(f"{self.prefix}:events", "healed")
             await asyncio.sleep(TICK_S)
-        self.gateway.engine._admissions.bars.clear()
 
     def _heard_unknown(self) -> float:
         return self.gateway.registry.value(catalog.EVENTS, "unknown")
