@@ -13,6 +13,7 @@ from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.standby import Standby
 from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
+from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
@@ -182,6 +183,7 @@ class Engine:
             registry=registry,
             log=log,
             clock=clock,
+            chance=seed_chance(entropy.randbits(64)),
             mint_id=lambda: new_id(wall_ms(), noise),
         )
         self.learner = Learner(

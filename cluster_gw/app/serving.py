@@ -39,6 +39,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 attempts=routing.attempts,
                 breaker=routing.breaker,
                 estimates=routing.estimates,
+                headroom=routing.headroom,
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,
                 bench=routing.bench,

@@ -181,8 +181,13 @@ class Sharing:
 
     def _fit(self, reading: Reading, read_at_s: float) -> None:
         self._fitted_to = self._current.serving
-        targets = self._fitted_to.runtime.targets
-        self._current.view = build_view(reading, targets, self._plans, read_at_s)
+        self._current.view = build_view(
+            reading,
+            self._fitted_to.runtime,
+            self._plans,
+            read_at_s,
+            is_degraded=self._health.board.pool.is_degraded,
+        )
 
     async def _survey_all(self) -> Findings:
         runtime, keys = self._current.serving.runtime, self._base.keys

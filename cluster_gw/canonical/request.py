@@ -35,6 +35,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         image_count: image parts over all messages.
         input_characters: text characters over all messages, per message.
         affinity_text: system text and first user text; hashed before use.
+        last_user_text: text of the last user message; only looked at, never kept or written down.
         user: the client's `user` label, if any.
         fields: top-level members of the body as raw JSON, in order.
     """
@@ -51,5 +52,6 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     image_count: int = 0
     input_characters: tuple[int, ...] = ()
     affinity_text: str = ""
+    last_user_text: str = ""
     user: str | None = None
     fields: dict[str, msgspec.Raw]

@@ -65,7 +65,7 @@ class Estimator:
 
     def largest(self, exchange: Exchange, allowance: Allowance) -> Demand:
         """What a request takes at most on any route of its ranking, each side by itself."""
-        found = [self._ratios(exchange, ranked.route.id) for ranked in exchange.ranking.ranked]
+        found = [self._ratios(exchange, c.route.id) for c in exchange.ranking.candidates]
         if all(ratios is PLAIN for ratios in found):
             return exchange.context.demand
         ratios = Ratios(max(one.input for one in found), max(one.output for one in found))

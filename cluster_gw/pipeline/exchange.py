@@ -8,6 +8,7 @@ from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.outcome.charge import TokenSource
 from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
 from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
@@ -25,6 +26,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         timeout_s: the client's deadline from the head of the request, None when unset.
         max_wait_ms: longest wait for capacity, None for the configured one.
         detail: the client may and wants to see how its request was routed.
+        task: the kind of work; `auto` when unset.
     """
 
     label: str
@@ -33,6 +35,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: bool = False
     run_label: str | None = None
     session_label: str | None = None
+    task: Task = Task.AUTO
 
 
 class Spent(msgspec.Struct, gc=False):

@@ -136,7 +136,7 @@ def record_unreadable() -> ClusterFault:
 
 def claim_of(exchange: Exchange, allowance: Allowance, demand: Demand) -> Claim:
     """What a request asks for: its demand, at the price of the dearest route it may take."""
-    prices = {ranked.route.price for ranked in exchange.ranking.ranked}
+    prices = {candidate.route.price for candidate in exchange.ranking.candidates}
 
     def dearest(output_tokens: int) -> int:
         costs = (
@@ -158,7 +158,7 @@ def claim_of(exchange: Exchange, allowance: Allowance, demand: Demand) -> Claim:
 
 def ttl_ms_of(exchange: Exchange, now_s: float) -> int:
     """Longest life of a request: all its attempts, the last one's open and relay bounded each."""
-    totals_s = [ranked.route.timeouts.total_s for ranked in exchange.ranking.ranked]
+    totals_s = [c.route.timeouts.total_s for c in exchange.ranking.candidates]
     budget_s = exchange.runtime.policy.attempts.time_budget_ms / MS_PER_S
     longest_s = min(exchange.deadline_s - now_s, budget_s + 2 * max(totals_s, default=0.0))
     return round((max(longest_s, 0.0) + HOLD_MARGIN_S) * MS_PER_S)

@@ -14,6 +14,7 @@ from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.catalog import Catalog
+from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.pipeline.targets import Targets
 
 
@@ -44,6 +45,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()
     estimates: EstimatePolicy = EstimatePolicy()
+    headroom: HeadroomPolicy = HeadroomPolicy()
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,5 +102,5 @@ def token_limits(route: Route, key: Key) -> list[int | None]:
 
 def list_targets(ranking: Ranking, targets: Targets, rotation: int) -> list[Target]:
     """Spell a ranking out: each route with its keys, keys rotated by `rotation`."""
-    routes = [ranked.candidate.route for ranked in ranking.ranked]
+    routes = [candidate.route for candidate in ranking.candidates]
     return [targets[route.id][key.id] for route in routes for key in order_keys(route, rotation)]

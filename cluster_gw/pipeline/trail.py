@@ -9,7 +9,7 @@ from cluster_gw.canonical.failure import FaultKind
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
-from cluster_gw.core.routing.ranking import Exclusion
+from cluster_gw.core.routing.catalog import Exclusion
 from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
@@ -125,10 +125,7 @@ def refusal_words(refusal: Refusal) -> str:
 
 
 def _score(exchange: Exchange, target: Target) -> float:
-    for ranked in exchange.ranking.ranked:
-        if ranked.candidate.route is target.route:
-            return ranked.score or 0.0
-    return 0.0
+    return exchange.ranking.score_of(target.route) or 0.0
 
 
 def _ms(seconds: float) -> int:

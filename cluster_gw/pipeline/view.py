@@ -7,11 +7,19 @@ import msgspec
 
 from cluster_gw.core.limits.usage import UNUSED
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.signals import Bar, Signals, TargetSignals, bar_of_route
+from cluster_gw.core.routing.headroom import window_remaining
+from cluster_gw.core.routing.signals import (
+    NO_SIGNALS,
+    Bar,
+    RouteSignals,
+    Signals,
+    TargetSignals,
+    bar_of_route,
+    route_signals,
+)
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Barred, Snapshot, bar_of
 from cluster_gw.core.routing.statistics import NO_STATISTICS
-from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.pipeline.targets import Targets
+from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.store.plan import Plan, Plans
 from cluster_gw.store.snapshots import Reading
 from cluster_gw.units import MS_PER_S, KeyId, RouteId
@@ -22,12 +30,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         snapshot: the version in force.
-        inputs: it in terms of this worker's configuration, for strategies.
+        signals: it in terms of this worker's configuration, for strategies.
         at_s: when its building began, by this worker's monotonic clock.
     """
 
     snapshot: Snapshot = NO_SNAPSHOT
-    inputs: StrategyInputs = StrategyInputs()
+    signals: Signals = NO_SIGNALS
     at_s: float = 0.0
 
     def age_ms(self, now_s: float) -> int | None:
@@ -40,31 +48,60 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 NO_VIEW: Final = View()
 
 
-def build_view(reading: Reading, targets: Targets, plans: Plans, read_at_s: float) -> View:
+def build_view(
+    reading: Reading,
+    runtime: Runtime,
+    plans: Plans,
+    read_at_s: float,
+    *,
+    is_degraded: bool = False,
+) -> View:
     """Map a snapshot to a configuration.
 
     Args:
         reading: the snapshot and the server's clock.
-        targets: of the configuration in force.
-        plans: knows the names of their records.
+        runtime: the configuration in force.
+        plans: knows the names of its records.
         read_at_s: this worker's monotonic clock at `reading.server_ms`.
+        is_degraded: few providers are usable.
     """
-    snapshot = reading.snapshot
-    of_routes: dict[RouteId, Mapping[KeyId, TargetSignals]] = {}
+    snapshot, policy = reading.snapshot, runtime.policy
+    of_targets: dict[RouteId, Mapping[KeyId, TargetSignals]] = {}
+    of_routes: dict[RouteId, RouteSignals] = {}
     barred: dict[RouteId, Bar] = {}
-    for route, by_key in targets.items():
-        of_keys = {
-            key: _signals(snapshot, plans.of(target.limits), reading, read_at_s)
-            for key, target in by_key.items()
-        }
-        of_routes[route] = of_keys
-        bar = bar_of_route(tuple(of_keys.values()))
+    for route, by_key in runtime.targets.items():
+        of_keys: dict[KeyId, TargetSignals] = {}
+        points = 0.0
+        for key, target in by_key.items():
+            plan = plans.of(target.limits)
+            of_keys[key] = _signals(snapshot, plan, reading, read_at_s)
+            standing = snapshot.models.get(plan.model)
+            if standing is not None:
+                points = standing.points_at(reading.server_ms, policy.penalty)
+        of_targets[route] = of_keys
+        keys = tuple(of_keys.values())
+        of_routes[route] = route_signals(
+            runtime.catalog.routes[route],
+            keys,
+            policy.headroom,
+            penalty_points=points,
+            most_points=policy.penalty.max,
+        )
+        bar = bar_of_route(keys)
         if bar is not None:
             barred[route] = bar
-    signals = Signals(version=snapshot.version, targets=of_routes, barred=barred)
+    signals = Signals(
+        version=snapshot.version,
+        targets=of_targets,
+        routes=of_routes,
+        barred=barred,
+        is_degraded=is_degraded,
+        zero_ms=reading.server_ms - read_at_s * MS_PER_S,
+        slates={},
+    )
     return View(
         snapshot=snapshot,
-        inputs=StrategyInputs(signals=signals),
+        signals=signals,
         at_s=read_at_s - (reading.server_ms - snapshot.at_ms) / MS_PER_S,
     )
 
@@ -75,9 +112,11 @@ def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float)
     if barred is not None:
         left_s = (barred.until_ms - reading.server_ms) / MS_PER_S
         bar = Bar(gate=barred.gate, until_s=read_at_s + left_s)
+    use = tuple(snapshot.windows.get(window, UNUSED) for window in plan.windows)
     return TargetSignals(
         statistics=snapshot.statistics.get(plan.statistics, NO_STATISTICS),
-        use=tuple(snapshot.windows.get(window, UNUSED) for window in plan.windows),
+        use=use,
+        remaining=window_remaining(use, plan.limits),
         bar=bar,
     )
 

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
+from cluster_gw.core.routing.presets import Task
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.exchange import Hints
 from cluster_gw.units import MS_PER_S
@@ -18,8 +20,15 @@ SESSION_HEADERS: Final = (
     b"x-codex-session-id",
     b"session-id",
 )
+TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
+TASKS: Final = MappingProxyType({task.value: task for task in Task})
 HINT_HEADERS: Final = frozenset(
-    {b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", *RUN_HEADERS, *SESSION_HEADERS}
+    {
+        *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail"),
+        *RUN_HEADERS,
+        *SESSION_HEADERS,
+        *TASK_HEADERS,
+    }
 )
 
 
@@ -47,6 +56,9 @@ def decode_hints(
     wait_s = _duration_s(headers.get(b"x-gw-max-wait"))
     if wait_s is not None and wait_s < 0:
         return bad_duration("X-Gw-Max-Wait")
+    task = TASKS.get((_first(headers, TASK_HEADERS) or Task.AUTO).strip().lower())
+    if task is None:
+        return bad_task()
     return Hints(
         label=label,
         timeout_s=timeout_s,
@@ -54,6 +66,7 @@ def decode_hints(
         detail=may_see_detail and headers.get(b"x-gw-detail") == b"1",
         run_label=_first(headers, RUN_HEADERS),
         session_label=_first(headers, SESSION_HEADERS),
+        task=task,
     )
 
 
@@ -65,6 +78,18 @@ def bad_duration(header: str) -> ErrorBody:
         code="invalid_header",
         param=header,
         message=f"{header} must be a duration such as '30', '30s' or '1500ms', above 0.",
+    )
+
+
+def bad_task() -> ErrorBody:
+    """The error of a kind of task nobody knows."""
+    names = ", ".join(f"'{name}'" for name in TASKS)
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_header",
+        param="X-Gw-Task-Type",
+        message=f"X-Gw-Task-Type must be one of {names}.",
     )
 
 

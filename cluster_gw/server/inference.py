@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
 from cluster_gw.pipeline.admit import redis_lost
@@ -20,7 +21,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover, Shell
 from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
-from cluster_gw.pipeline.plan import make_ranking, needs_cursor
+from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.server.answers import (
     draining_error,
@@ -57,6 +58,7 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     log: Log
     clock: Clock
+    chance: Chance
     mint_id: Callable[[], str]
 
 
@@ -130,13 +132,18 @@ class Inference:
         context = self._decode(serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
-        inputs = self._deps.current.view.inputs
-        if needs_cursor(context):
+        cursor = 0
+        if strategy_of(context).needs_cursor:
             try:
                 cursor = await self._deps.cursors.next(context.resolved.combo)
             except StoreLostError:
                 return redis_lost().body
-            inputs = StrategyInputs(cursor=cursor, signals=inputs.signals)
+        inputs = StrategyInputs(
+            cursor=cursor,
+            signals=self._deps.current.view.signals,
+            chance=self._deps.chance,
+            now_s=arrival.started_s,
+        )
         return self._exchange(arrival, client, hints, context, inputs)
 
     def _decode(
@@ -162,6 +169,7 @@ class Inference:
             client.id,
             run_label=hints.run_label,
             session_label=hints.session_label,
+            task=hints.task,
         )
 
     def _exchange(
@@ -183,7 +191,7 @@ class Inference:
             hints=hints,
             runtime=arrival.serving.runtime,
             context=context,
-            ranking=make_ranking(context, inputs, started_s),
+            ranking=make_ranking(context, inputs),
             started_s=started_s,
             deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
             rotation=current.rotation,

@@ -21,6 +21,8 @@ from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
+from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.presets import PeakHours
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -101,6 +103,8 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "entry_s": Range(0, 86_400),
             "exit_s": Range(0, 86_400),
         },
+        HeadroomPolicy: {"ramp_start": Range(0, 1), "floor": Range(0, 1)},
+        PeakHours: {"start_hour": Range(0, 23), "end_hour": Range(0, 23)},
         CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {
             "idle_ms": MS,

@@ -1,12 +1,23 @@
 """The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from cluster_gw.core.limits.caps import overlay_caps
 from cluster_gw.core.limits.price import Price
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.axes import (
+    TIERS,
+    USUAL_RANK,
+    USUAL_TIER,
+    intelligence_composite,
+    lower_median,
+)
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
+from cluster_gw.core.routing.presets import build_scoring
+from cluster_gw.core.routing.prior import NO_PRIOR, capped_prior
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.pool import (
     ComboSettings,
@@ -15,8 +26,9 @@ from cluster_gw.settings.pool import (
     ModelSettings,
     Settings,
 )
-from cluster_gw.settings.references import KEYLESS_SUFFIX, route_of
+from cluster_gw.settings.references import CUSTOM, KEYLESS_SUFFIX, route_of
 from cluster_gw.settings.secret import Secret
+from cluster_gw.settings.sections import RoutingSettings
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 
@@ -34,13 +46,26 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
     }
     keys = {name: _keys_of(name, facts[name], settings) for name in facts}
     routes = {}
+    usual = _usual(settings.models)
+    priors = {
+        route_of(name, (f"{m.provider}/{m.model}" for m in settings.models)): capped_prior(
+            counts.successes, counts.failures
+        )
+        for name, counts in (settings.routing.community_prior or {}).items()
+    }
     for model in settings.models:
         route = _route(model, facts[model.provider], keys[model.provider])
-        routes[route.id] = route
+        routes[route.id] = msgspec.structs.replace(
+            route,
+            intelligence=intelligence_composite(
+                model.tier or usual[0], model.intelligence_rank or usual[1]
+            ),
+            prior=priors.get(route.id, NO_PRIOR),
+        )
     return Catalog(
         version=version,
         routes=routes,
-        combos={ComboId(c.id): _combo(c, list(routes)) for c in settings.combos},
+        combos={ComboId(c.id): _combo(c, list(routes), settings.routing) for c in settings.combos},
         default_combo=ComboId(settings.default_combo),
         unknown_model_is_default=settings.unknown_model == "default",
     )
@@ -49,6 +74,14 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
 def secrets(settings: Settings) -> dict[KeyId, Secret]:
     """Give the credential of every key; keyless entries have none."""
     return {KeyId(key.id): key.secret for key in settings.keys}
+
+
+def _usual(models: Sequence[ModelSettings]) -> tuple[str, int]:
+    """Tier and rank of models that have none: the lower median of those that do."""
+    tiers = lower_median([TIERS[m.tier] for m in models if m.tier is not None and TIERS[m.tier]])
+    ranks = [m.intelligence_rank for m in models if m.intelligence_rank is not None]
+    names = {step: name for name, step in TIERS.items()}
+    return USUAL_TIER if tiers is None else names[tiers], lower_median(ranks) or USUAL_RANK
 
 
 def _keys_of(name: str, facts: ProviderFacts, settings: Settings) -> tuple[Key, ...]:
@@ -101,12 +134,13 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         tools=model.tools,
         vision=model.vision,
         weight=model.weight,
+        monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
         keys=tuple(key for key in keys if key.models is None or model.model in key.models),
     )
 
 
-def _combo(combo: ComboSettings, routes: list[RouteId]) -> Combo:
+def _combo(combo: ComboSettings, routes: list[RouteId], routing: RoutingSettings) -> Combo:
     members: tuple[Member, ...]
     if isinstance(combo.members, str):
         members = tuple(Member(route=route) for route in routes)
@@ -115,9 +149,17 @@ def _combo(combo: ComboSettings, routes: list[RouteId]) -> Combo:
     return Combo(
         id=ComboId(combo.id),
         family=combo.family,
-        strategy=combo.strategy,
+        strategy=combo.strategy_name,
         members=members,
         gate=_gate(combo),
+        scoring=build_scoring(
+            combo.family,
+            combo.strategy_name,
+            combo.own_weights if combo.strategy_name == CUSTOM else {},
+            peak_hours=routing.peak_hours,
+            task_share=routing.task_weight_share,
+            explore_unmeasured=routing.explore_unmeasured,
+        ),
     )
 
 

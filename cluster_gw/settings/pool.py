@@ -24,6 +24,7 @@ from cluster_gw.settings.sections import (
     TelemetrySettings,
     UnifySettings,
 )
+from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
 
 Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 ComboName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
@@ -195,7 +196,7 @@ class StrategyOptions(Section, frozen=True, kw_only=True):
     Attributes:
         lkgp_boost: bonus of the route that answered last.
         exploration: share of requests that try another than the best.
-        weights: weight of each factor, by name.
+        weights: weight of each factor, by name; of `bandit` the same as the combo's `weights`.
         sticky: the same as the combo's `sticky.enabled`.
     """
 
@@ -229,9 +230,11 @@ class ComboSettings(Section, frozen=True, kw_only=True):
     Attributes:
         id: what clients send as `model`.
         family: which generation of strategies it uses.
-        strategy: how its members are ranked; this version has `priority`, and for `classic` also
-            `round-robin`.
-        weights: weight of each factor, by name.
+        strategy: how its members are ranked: of `bandit` `balanced`, `smartest`, `fastest`,
+            `reliable`, `custom` or `priority`, of `classic` this version has `priority` and
+            `round-robin`; unset means `balanced`, and for `classic` `priority`.
+        weights: weight of each factor (`reliability`, `speed`, `intelligence`) of `custom`, by
+            name; they are divided by their sum, and unset means those of `balanced`.
         members: route ids in declared order, or `all` routes.
         sticky: how a conversation stays where it is.
         strategy_options: options of the scoring strategies.
@@ -241,13 +244,23 @@ class ComboSettings(Section, frozen=True, kw_only=True):
 
     id: ComboName
     family: Literal["bandit", "classic"] = "bandit"
-    strategy: str = "priority"
+    strategy: str | None = None
     weights: dict[str, Score] | None = None
     members: Literal["all"] | tuple[str | MemberSettings, ...] = "all"
     sticky: StickySettings = StickySettings()
     strategy_options: StrategyOptions = StrategyOptions()
     response: ResponseSettings = ResponseSettings()
     profile: bool = False
+
+    @property
+    def strategy_name(self) -> str:
+        """The strategy, or the default of the family."""
+        return self.strategy or DEFAULT_STRATEGIES[self.family]
+
+    @property
+    def own_weights(self) -> dict[str, float]:
+        """The weights the operator gave, wherever they stand; empty for the strategy's own."""
+        return self.weights or self.strategy_options.weights
 
 
 class ClientLimits(Section, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from cluster_gw.settings.written import Document
 
 KEYLESS_SUFFIX: Final = "-keyless"
 ALL: Final = "*"
+CUSTOM: Final = "custom"
 
 
 def check_pool(settings: Settings, document: Document, runnable: Runnable, faults: Faults) -> None:
@@ -30,6 +31,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_models(settings, document, faults)
     _check_combos(settings, document, runnable, faults)
     _check_clients(settings, document, faults)
+    _check_prior(settings, document, faults)
     _warn_of_idle_models(settings, faults)
 
 
@@ -146,15 +148,15 @@ def _check_combos(
 
 
 def _check_strategy(combo: ComboSettings, path: str, runnable: Runnable, faults: Faults) -> None:
-    place, name = at_name(path, "strategy"), combo.strategy
+    place, name = at_name(path, "strategy"), combo.strategy_name
     mine = STRATEGIES[combo.family]
-    usable = [each for each in mine if each in runnable.strategies]
+    usable = [each for each in mine if each in runnable.strategies[combo.family]]
     others = [family for family, names in STRATEGIES.items() if name in names]
     if name in usable:
         return
     if not others:
         faults.add(place, unknown(name, mine))
-    elif name in runnable.strategies:
+    elif name not in mine and name in runnable.strategies[others[0]]:
         faults.add(
             place,
             f'{shown(name)} belongs to family "{others[0]}", this combo is "{combo.family}"',
@@ -178,6 +180,10 @@ def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:
                 )
         if table and not any(table.values()):
             faults.add(place, "at least one weight must be above 0")
+        if table and combo.family == "bandit" and combo.strategy_name != CUSTOM:
+            faults.warn(place, f'has no effect: strategy is "{combo.strategy_name}"')
+    if all(tables.values()) and len(set(map(str, tables.values()))) > 1:
+        faults.add(at_name(path, "strategy_options.weights"), "contradicts weights")
     alias, own = combo.strategy_options.sticky, combo.sticky.enabled
     if alias is not None and own is not None and alias != own:
         faults.add(at_name(path, "strategy_options.sticky"), "contradicts sticky.enabled")
@@ -201,6 +207,15 @@ def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: F
             faults.add(place, f'"{route}" stands twice')
         else:
             seen.add(route)
+
+
+def _check_prior(settings: Settings, document: Document, faults: Faults) -> None:
+    """Name statistics of others that are about nothing here."""
+    routes = [*document_routes(document), *(f"{m.provider}/{m.model}" for m in settings.models)]
+    for name in settings.routing.community_prior or {}:
+        if route_of(name, routes) is None:
+            path = at_name("routing.community_prior", name)
+            faults.warn(path, f"{unknown(name, routes)}; it has no effect")
 
 
 def route_of(name: str, routes: Iterable[str]) -> str | None:

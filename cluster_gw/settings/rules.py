@@ -1,6 +1,7 @@
 """What types cannot say about the gateway itself: addresses, modes, schemes, time zones."""
 
 import ipaddress
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,13 +20,7 @@ UNAVAILABLE: Final = (
     "cache.enabled",
     "redis.cache_url",
     "routing.key_selection",
-    "routing.headroom",
-    "routing.explore_unmeasured",
     "routing.affinity_hash",
-    "routing.task_weight_share",
-    "routing.peak_hours",
-    "routing.community_prior",
-    "routing.penalty",
     "unify.merges",
     "unify.splits",
     "telemetry.otlp_endpoint",
@@ -45,7 +40,7 @@ HIGHEST_PORT: Final = 65_535
 class Runnable(msgspec.Struct, frozen=True, kw_only=True):
     """What this version can do, so that nothing it cannot do is accepted in silence."""
 
-    strategies: frozenset[str] = RUNNABLE_STRATEGIES
+    strategies: Mapping[str, frozenset[str]] = RUNNABLE_STRATEGIES
     dialects: frozenset[str] = RUNNABLE_DIALECTS
 
 

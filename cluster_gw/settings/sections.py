@@ -19,13 +19,14 @@ from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
+from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.presets import PeakHours
 from cluster_gw.settings.secret import Secret
 
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 PositiveCount = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Ratio = Annotated[float, Meta(ge=0.0, le=1.0)]
-Hour = Annotated[int, Meta(ge=0, le=23)]
 Seconds = Annotated[float, Meta(ge=0.0, le=31_536_000.0)]
 PositiveSeconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -117,34 +118,6 @@ class UnifySettings(Section, frozen=True, kw_only=True):
     splits: tuple[UnifySplit, ...] = ()
 
 
-class HeadroomSettings(Section, frozen=True, kw_only=True):
-    """How scarce quota lowers a score; ratios of what remains.
-
-    Attributes:
-        ramp_start: share of a limit below which the score falls.
-        floor: factor that is left when nothing remains.
-    """
-
-    ramp_start: Ratio = 0.2
-    floor: Ratio = 0.1
-
-
-class PeakHours(Section, frozen=True, kw_only=True):
-    """Hours in which speed counts less; the start is inclusive, the end exclusive.
-
-    Attributes:
-        enabled: whether there are such hours.
-        start_hour: first hour of them.
-        end_hour: first hour after them; smaller than the start, they pass midnight.
-        timezone: zone the hours are in.
-    """
-
-    enabled: bool = False
-    start_hour: Hour = 18
-    end_hour: Hour = 6
-    timezone: Name = "UTC"
-
-
 class PriorCounts(Section, frozen=True, kw_only=True):
     """Successes and failures somebody else saw.
 
@@ -212,7 +185,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     """
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
-    headroom: HeadroomSettings = HeadroomSettings()
+    headroom: HeadroomPolicy = HeadroomPolicy()
     explore_unmeasured: Ratio = 0.0
     affinity_hash: Literal["rendezvous", "fnv-modulo"] = "rendezvous"
     task_weight_share: Ratio = 0.3

@@ -34,5 +34,14 @@ FACTORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-RUNNABLE_STRATEGIES: Final = frozenset({"priority", "round-robin"})
+DEFAULT_STRATEGIES: Final[Mapping[str, str]] = MappingProxyType(
+    {"bandit": "balanced", "classic": "priority"}
+)
+
+RUNNABLE_STRATEGIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "bandit": frozenset(STRATEGIES["bandit"]),
+        "classic": frozenset({"priority", "round-robin"}),
+    }
+)
 RUNNABLE_DIALECTS: Final = frozenset({"openai"})

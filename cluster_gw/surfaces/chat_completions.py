@@ -128,6 +128,7 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
             map(len, texts) if is_plain else map(chat_facts.characters_of, messages)
         ),
         affinity_text=chat_facts.affinity_text(messages),
+        last_user_text=chat_facts.last_user_text(messages),
         user=facts.user,
         fields=fields,
     )

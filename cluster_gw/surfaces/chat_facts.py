@@ -54,6 +54,14 @@ def affinity_text(messages: list[Message]) -> str:
     return "".join(texts)
 
 
+def last_user_text(messages: list[Message]) -> str:
+    """The text of the last user message."""
+    for message in reversed(messages):
+        if message.role == "user":
+            return text_of(message)
+    return ""
+
+
 def max_tokens_of(body: ChatBody) -> int | None:
     """The client's bound of the output; 0 and below mean none."""
     given = body.max_completion_tokens

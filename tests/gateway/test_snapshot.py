@@ -59,7 +59,7 @@ async def test_what_requests_used_and_how_they_went_is_in_it(
 
     await build(gateway)
 
-    signals = gateway.current.view.inputs.signals.targets[RouteId("a/one")][KeyId("a1")]
+    signals = gateway.current.view.signals.targets[RouteId("a/one")][KeyId("a1")]
     assert signals.use[0].requests_minute == 3
     assert signals.use[0].tokens_minute > 0
     assert signals.statistics.alpha == pytest.approx(4.0, rel=1e-3)
@@ -82,5 +82,5 @@ async def test_a_new_configuration_is_ranked_by_the_snapshot_that_is_there(start
     gateway.current.serving = build_serving(loaded, 2)
     await gateway.engine._sharing._follow()
 
-    assert set(gateway.current.view.inputs.signals.targets) == {"a/one", "a/two", "a/three"}
+    assert set(gateway.current.view.signals.targets) == {"a/one", "a/two", "a/three"}
     assert gateway.current.view.snapshot.version == version

@@ -1,68 +1,161 @@
 """Laws of every strategy in the table; a new one joins by being in it."""
 
+import math
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.core.routing.catalog import Candidate
-from cluster_gw.core.routing.context import build_context
-from cluster_gw.core.routing.ranking import Ranked, total_score
+from cluster_gw.core.routing.posterior import seed_chance
+from cluster_gw.core.routing.presets import PRESETS
+from cluster_gw.core.routing.ranking import total_score
+from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.core.routing.strategies import STRATEGIES
-from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.units import ClientId
-from tests.pipeline.catalogs import make_catalog, make_request, make_route
+from cluster_gw.pipeline.plan import make_ranking
+from tests.core.routing.pool import Known, Pool, places
 
-NAMES = pytest.mark.parametrize("name", sorted(STRATEGIES))
+Name = tuple[str, str]
+
+NAMES = pytest.mark.parametrize("name", sorted(STRATEGIES), ids="-".join)
+SCORED = pytest.mark.parametrize("name", sorted(set(STRATEGIES) & set(PRESETS)), ids="-".join)
+COUNTS = st.floats(0, 1000)
+STATISTICS = st.builds(
+    Statistics,
+    successes=COUNTS,
+    failures=COUNTS,
+    timeouts=COUNTS,
+    output_tokens=st.floats(0, 1e6),
+    latency_ms=st.floats(0, 1e7),
+    first_byte_ms=st.floats(0, 1e7),
+    first_bytes=COUNTS,
+)
+KNOWN = st.builds(
+    Known,
+    tier=st.integers(0, 1),
+    weight=st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+    intelligence=st.floats(-1000, 4000),
+    statistics=STATISTICS,
+    headroom=st.floats(0, 1),
+    points=st.floats(0, 10),
+    tools=st.booleans(),
+)
+POOLS = st.lists(KNOWN, max_size=8)
 
 
-def ranked_by(name: str, tiers: list[int], cursor: int) -> tuple[Ranked, ...]:
-    routes = [make_route(f"m{n}") for n in range(len(tiers))]
-    resolved = make_catalog(*routes).resolve("auto")
-    assert resolved is not None
-    context = build_context(make_request(), resolved, ClientId("c"))
-    candidates = [
-        Candidate(route=route, position=n, match_tier=tier)
-        for n, (route, tier) in enumerate(zip(routes, tiers, strict=True))
-    ]
-    return STRATEGIES[name].rank(candidates, context, StrategyInputs(cursor=cursor))
+def pool_of(name: Name, known: list[Known]) -> Pool:
+    return Pool(known, name[1], name[0])
 
 
 @NAMES
-@given(tiers=st.lists(st.integers(0, 1), max_size=8), cursor=st.integers(0, 10**9))
+@given(known=POOLS, cursor=st.integers(0, 10**9), seed=st.integers(0, 10**9))
 def test_a_ranking_is_a_permutation_of_the_candidates_by_tier(
-    name: str, tiers: list[int], cursor: int
+    name: Name, known: list[Known], cursor: int, seed: int
 ) -> None:
-    ranked = ranked_by(name, tiers, cursor)
+    order = pool_of(name, known).rank(seed_chance(seed), cursor=cursor)
 
-    assert sorted(r.candidate.position for r in ranked) == list(range(len(tiers)))
-    assert [r.candidate.match_tier for r in ranked] == sorted(tiers)
-
-
-@NAMES
-@given(tiers=st.lists(st.integers(0, 1), max_size=8), cursor=st.integers(0, 10**9))
-def test_the_same_inputs_give_the_same_ranking(name: str, tiers: list[int], cursor: int) -> None:
-    assert ranked_by(name, tiers, cursor) == ranked_by(name, tiers, cursor)
+    assert sorted(places(order)) == list(range(len(known)))
+    assert [c.match_tier for c in order.candidates] == sorted(one.tier for one in known)
 
 
 @NAMES
-def test_every_place_has_a_reason_and_a_score_that_can_be_recomputed(name: str) -> None:
-    for ranked in ranked_by(name, [0, 0, 0], 1):
+@given(known=POOLS, cursor=st.integers(0, 10**9), seed=st.integers(0, 10**9))
+def test_the_same_inputs_and_seed_give_the_same_ranking(
+    name: Name, known: list[Known], cursor: int, seed: int
+) -> None:
+    one, other = (pool_of(name, known).told(seed_chance(seed), cursor=cursor) for _ in range(2))
+
+    assert one == other
+
+
+@NAMES
+@given(known=POOLS, seed=st.integers(0, 10**9))
+def test_every_place_has_a_reason_and_a_score_that_can_be_recomputed(
+    name: Name, known: list[Known], seed: int
+) -> None:
+    order = pool_of(name, known).rank(seed_chance(seed))
+
+    for place, ranked in enumerate(order.tell()):
         assert ranked.reasons
+        assert ranked.candidate is order.candidates[place]
+        assert ranked.score == order.score_at(place)
         assert ranked.score is None or ranked.score == total_score(ranked)
+
+
+@NAMES
+@given(known=POOLS, seed=st.integers(0, 10**9))
+def test_an_excluded_route_never_appears(name: Name, known: list[Known], seed: int) -> None:
+    pool = pool_of(name, known)
+
+    ranking = make_ranking(pool.context(tools=True), pool.inputs(seed_chance(seed)))
+
+    assert all(candidate.route.tools for candidate in ranking.candidates)
+    assert len(ranking.candidates) + len(ranking.excluded) == len(known)
+    assert [one.candidate for one in ranking.ranked] == list(ranking.candidates)
+
+
+@SCORED
+@given(known=POOLS, seed=st.integers(0, 10**9))
+def test_scores_are_numbers_made_of_ratios_and_weights_that_sum_to_one(
+    name: Name, known: list[Known], seed: int
+) -> None:
+    for ranked in pool_of(name, known).told(seed_chance(seed)):
+        numbers = [ranked.score, ranked.base, *(m.value for m in ranked.multipliers)]
+        assert all(number is not None and math.isfinite(number) for number in numbers)
+        assert all(0 <= factor.value <= 1 for factor in ranked.factors)
+        assert sum(factor.weight for factor in ranked.factors) == pytest.approx(1.0)
+        assert ranked.base == pytest.approx(sum(f.value * f.weight for f in ranked.factors))
+
+
+@SCORED
+@given(known=POOLS, seed=st.integers(0, 10**9))
+def test_scored_places_are_by_tier_then_score(name: Name, known: list[Known], seed: int) -> None:
+    told = pool_of(name, known).told(seed_chance(seed))
+
+    keys = [(ranked.candidate.match_tier, -(ranked.score or 0.0)) for ranked in told]
+    assert keys == sorted(keys)
+
+
+@NAMES
+@given(known=st.lists(KNOWN, min_size=1, max_size=8), more=st.floats(0, 1000), data=st.data())
+def test_more_successes_never_move_a_route_back(
+    name: Name, known: list[Known], more: float, data: st.DataObject
+) -> None:
+    number = data.draw(st.integers(0, len(known) - 1))
+    had = known[number].statistics
+    has = msgspec.structs.replace(had, successes=had.successes + more)
+    better = [*known]
+    better[number] = msgspec.structs.replace(known[number], statistics=has)
+
+    before, after = (places(pool_of(name, one).rank()).index(number) for one in (known, better))
+
+    assert after <= before
+
+
+@SCORED
+@given(known=POOLS, seed=st.integers(0, 10**9))
+def test_a_zeroed_route_is_never_first_while_another_of_its_tier_is_there(
+    name: Name, known: list[Known], seed: int
+) -> None:
+    order = pool_of(name, known).rank(seed_chance(seed))
+
+    best = [c for c in order.candidates if c.match_tier == order.candidates[0].match_tier]
+    if any(candidate.route.weight > 0 for candidate in best):
+        assert best[0].route.weight > 0
 
 
 @given(size=st.integers(1, 8), start=st.integers(0, 10**6))
 def test_round_robin_gives_every_member_the_first_place_once_per_cycle(
     size: int, start: int
 ) -> None:
-    firsts = [
-        ranked_by("round-robin", [0] * size, start + n)[0].candidate.position for n in range(size)
-    ]
+    pool = pool_of(("classic", "round-robin"), [Known()] * size)
+
+    firsts = [places(pool.rank(cursor=start + n))[0] for n in range(size)]
 
     assert sorted(firsts) == list(range(size))
 
 
 def test_priority_keeps_the_declared_order() -> None:
-    ranked = ranked_by("priority", [0, 0, 0], 17)
+    pool = pool_of(("classic", "priority"), [Known(points=9.0), Known(), Known()])
 
-    assert [r.candidate.position for r in ranked] == [0, 1, 2]
+    assert places(pool.rank(cursor=17)) == [0, 1, 2]

@@ -24,13 +24,13 @@ def asking(
 ) -> Any:
     """As much of an exchange as estimating looks at."""
     policy = SimpleNamespace(estimates=EstimatePolicy(learn=learn))
-    ranked = [SimpleNamespace(route=SimpleNamespace(id=route)) for route in routes]
+    listed = [SimpleNamespace(route=SimpleNamespace(id=route)) for route in routes]
     return SimpleNamespace(
         client=APP,
         pair=None,
         context=SimpleNamespace(demand=GUESS),
         request=SimpleNamespace(max_tokens=max_tokens, choices=1),
-        ranking=SimpleNamespace(ranked=ranked),
+        ranking=SimpleNamespace(candidates=listed),
         runtime=SimpleNamespace(policy=policy),
     )
 

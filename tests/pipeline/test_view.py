@@ -9,7 +9,8 @@ from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.signals import Bar
 from cluster_gw.core.routing.snapshot import HealthView, Snapshot
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
-from cluster_gw.pipeline.targets import Targets, build_targets
+from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
+from cluster_gw.pipeline.targets import build_targets
 from cluster_gw.pipeline.view import NO_VIEW, View, build_view
 from cluster_gw.providers import provider_for
 from cluster_gw.store.keys import Keys
@@ -26,71 +27,76 @@ FIRST, SECOND = KeyId("k1"), KeyId("k2")
 
 
 @pytest.fixture
-def targets() -> Targets:
+def runtime() -> Runtime:
     keys = (make_key("k1", provider="a"), make_key("k2", provider="a"))
     routes = (make_route("one", provider="a", keys=keys), make_route("two", provider="a"))
-    return build_targets(make_catalog(*routes), lambda _key: "secret", provider_for)
+    catalog = make_catalog(*routes)
+    return Runtime(
+        catalog=catalog,
+        targets=build_targets(catalog, lambda _key: "secret", provider_for),
+        policy=RoutingPolicy(),
+    )
 
 
-def view(targets: Targets, **known: object) -> View:
+def view(runtime: Runtime, **known: object) -> View:
     snapshot = Snapshot(version=3, at_ms=NOW_MS - 2000, **known)  # type: ignore[arg-type] # a test's
     reading = Reading(snapshot=snapshot, server_ms=NOW_MS)
-    return build_view(reading, targets, Plans(Keys("gw1"), load_scripts()), READ_AT_S)
+    return build_view(reading, runtime, Plans(Keys("gw1"), load_scripts()), READ_AT_S)
 
 
-def test_what_is_known_of_a_key_is_found_by_route_and_key(targets: Targets) -> None:
+def test_what_is_known_of_a_key_is_found_by_route_and_key(runtime: Runtime) -> None:
     told = Statistics(successes=4.0)
 
     seen = view(
-        targets,
+        runtime,
         windows={"gw1:w:{a.k1}:k1:one": WindowUse(1, 2, 3, 4, 5)},
         statistics={"gw1:b:{a.k1}:k1:one": told},
     )
 
-    first, second = (seen.inputs.signals.targets[ROUTE][key] for key in (FIRST, SECOND))
+    first, second = (seen.signals.targets[ROUTE][key] for key in (FIRST, SECOND))
     assert (first.use, first.statistics) == ((WindowUse(1, 2, 3, 4, 5),), told)
     assert (second.use, second.statistics, second.bar) == ((UNUSED,), NO_STATISTICS, None)
-    assert seen.inputs.signals.version == 3
+    assert seen.signals.version == 3
 
 
-def test_times_of_the_server_become_those_of_this_worker(targets: Targets) -> None:
+def test_times_of_the_server_become_those_of_this_worker(runtime: Runtime) -> None:
     resting = HealthView(rest_until_ms=NOW_MS + 9000)
 
-    seen = view(targets, health={"gw1:h:{a.k1}:k1:one": resting})
+    seen = view(runtime, health={"gw1:h:{a.k1}:k1:one": resting})
 
-    assert seen.inputs.signals.targets[ROUTE][FIRST].bar == Bar(gate=Gate.COOLDOWN, until_s=59.0)
-    assert seen.inputs.signals.barred == {}
+    assert seen.signals.targets[ROUTE][FIRST].bar == Bar(gate=Gate.COOLDOWN, until_s=59.0)
+    assert seen.signals.barred == {}
     assert seen.age_ms(READ_AT_S) == 2000
     assert seen.age_ms(READ_AT_S + 1.5) == 3500
 
 
-def test_a_rest_of_a_key_holds_for_all_its_models(targets: Targets) -> None:
+def test_a_rest_of_a_key_holds_for_all_its_models(runtime: Runtime) -> None:
     resting = HealthView(rest_until_ms=NOW_MS + 9000)
 
-    seen = view(targets, health={f"gw1:h:{{a.{k}}}:{k}:_all": resting for k in ("k1", "k2")})
+    seen = view(runtime, health={f"gw1:h:{{a.{k}}}:{k}:_all": resting for k in ("k1", "k2")})
 
-    assert seen.inputs.signals.barred == {ROUTE: Bar(gate=Gate.COOLDOWN, until_s=59.0)}
+    assert seen.signals.barred == {ROUTE: Bar(gate=Gate.COOLDOWN, until_s=59.0)}
 
 
-def test_a_benched_model_bars_its_route_whatever_its_keys_are(targets: Targets) -> None:
+def test_a_benched_model_bars_its_route_whatever_its_keys_are(runtime: Runtime) -> None:
     benched = ModelStanding(seen_ms=NOW_MS - 2000, benched_until_ms=NOW_MS + 60_000)
 
-    seen = view(targets, models={"gw1:m:{a}:one": benched})
+    seen = view(runtime, models={"gw1:m:{a}:one": benched})
 
-    assert seen.inputs.signals.barred == {ROUTE: Bar(gate=Gate.BENCH, until_s=110.0)}
+    assert seen.signals.barred == {ROUTE: Bar(gate=Gate.BENCH, until_s=110.0)}
 
 
 def test_a_provider_that_is_down_bars_all_its_routes_until_its_trial_is_due(
-    targets: Targets,
+    runtime: Runtime,
 ) -> None:
     down = ProviderStanding(seen_ms=NOW_MS - 2000, state=BreakerState.OPEN, wait_ms=30_000)
 
-    seen = view(targets, providers={"gw1:pb:{a}": down})
+    seen = view(runtime, providers={"gw1:pb:{a}": down})
 
     down_until = Bar(gate=Gate.PROVIDER_OPEN, until_s=78.0)
-    assert seen.inputs.signals.barred == dict.fromkeys(("a/one", "a/two"), down_until)
+    assert seen.signals.barred == dict.fromkeys(("a/one", "a/two"), down_until)
 
 
 def test_without_a_snapshot_nothing_is_known_and_it_has_no_age() -> None:
     assert NO_VIEW.age_ms(10.0) is None
-    assert NO_VIEW.inputs.signals.barred == {}
+    assert NO_VIEW.signals.barred == {}

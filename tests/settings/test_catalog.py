@@ -9,6 +9,7 @@ from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.axes import USUAL_RANK, USUAL_TIER, intelligence_composite
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, PhaseTimeouts, Route
 from cluster_gw.settings import Loaded, Secret, build_catalog, mask_secrets, secrets
 from cluster_gw.units import ComboId, KeyId, RouteId
@@ -33,6 +34,7 @@ def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: 
         "limits": {"rpm": 30},
         "weight": 0.5,
     }
+    base["combos"][0]["strategy"] = "priority"
     base["combos"].append(
         {
             "id": "coding",
@@ -70,6 +72,7 @@ def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: 
                 tools=False,
                 vision=True,
                 weight=0.5,
+                intelligence=intelligence_composite(USUAL_TIER, USUAL_RANK),
                 keys=(far_key,),
             ),
             SMALL: Route(
@@ -80,6 +83,7 @@ def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: 
                 base_url="http://127.0.0.1:9001/v1",
                 name="small",
                 keyless=True,
+                intelligence=intelligence_composite(USUAL_TIER, USUAL_RANK),
                 keys=(own_key,),
             ),
         },

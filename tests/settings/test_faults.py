@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings import Loaded, load_bytes
+from cluster_gw.settings.strategies import STRATEGIES
 
 FaultsOf = Callable[..., list[str]]
 Document = dict[str, Any]
@@ -253,13 +254,24 @@ def test_one_wrong_value_is_one_fault_with_its_path(
         ("bandit", "prority", 'unknown "prority"; did you mean "priority"?'),
         ("classic", "weigthed", 'unknown "weigthed"; did you mean "weighted"?'),
         ("classic", "round_robin", 'unknown "round_robin"; did you mean "round-robin"?'),
-        ("bandit", "balanced", '"balanced" is not available yet in this version; use "priority"'),
         (
             "classic",
             "p2c",
             '"p2c" is not available yet in this version; use "priority" or "round-robin"',
         ),
-        ("bandit", "smart", '"smart" is not available yet in this version; use "priority"'),
+        (
+            "bandit",
+            "smart",
+            (
+                '"smart" is not available yet in this version; use "balanced" or "smartest" or '
+                '"fastest" or "reliable" or "custom" or "priority"'
+            ),
+        ),
+        (
+            "classic",
+            "reliable",
+            '"reliable" is not available yet in this version; use "priority" or "round-robin"',
+        ),
         (
             "bandit",
             "round-robin",
@@ -268,7 +280,7 @@ def test_one_wrong_value_is_one_fault_with_its_path(
         (
             "classic",
             "balanced",
-            '"balanced" is not available yet in this version; use "priority" or "round-robin"',
+            '"balanced" belongs to family "bandit", this combo is "classic"',
         ),
     ],
 )
@@ -282,7 +294,11 @@ def test_a_strategy_that_cannot_run_never_falls_back(
 
 @pytest.mark.parametrize(
     ("family", "strategy"),
-    [("bandit", "priority"), ("classic", "priority"), ("classic", "round-robin")],
+    [
+        *(("bandit", name) for name in STRATEGIES["bandit"]),
+        *(("classic", "priority"), ("classic", "round-robin")),
+        *(("bandit", None), ("classic", None)),
+    ],
 )
 def test_a_strategy_that_runs_is_accepted(
     base: Document, faults: FaultsOf, family: str, strategy: str

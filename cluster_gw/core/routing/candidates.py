@@ -1,7 +1,6 @@
 """Which routes may be looked at for a request (room 5, first step)."""
 
-from cluster_gw.core.routing.catalog import Candidate, Resolved
-from cluster_gw.core.routing.ranking import Exclusion, ExclusionCode
+from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Resolved
 
 
 def list_candidates(resolved: Resolved) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:

@@ -4,6 +4,7 @@ The catalog is built once per configuration version and never changes; a reload 
 """
 
 import math
+from enum import StrEnum
 from functools import cached_property
 
 import msgspec
@@ -13,6 +14,8 @@ from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.price import FREE, Price
 from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.presets import NOT_SCORED, Scoring
+from cluster_gw.core.routing.prior import NO_PRIOR, Prior
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 
@@ -48,7 +51,14 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """Provider, upstream model and endpoint: the unit of ranking."""
+    """Provider, upstream model and endpoint: the unit of ranking.
+
+    Attributes:
+        weight: multiplies the score of a strategy that weighs routes; 0 never wins.
+        intelligence: tier and rank in one number (`axes.intelligence_composite`).
+        monthly_tokens: what one key is given each month (UTC); None where nobody knows.
+        prior: what others saw of it.
+    """
 
     id: RouteId
     provider: str
@@ -66,6 +76,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     vision: bool = False
     weight: float = 1.0
+    intelligence: float = 0.0
+    monthly_tokens: int | None = None
+    prior: Prior = NO_PRIOR
     price: Price = FREE
     keys: tuple[Key, ...] = ()
 
@@ -85,6 +98,7 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str
     members: tuple[Member, ...]
     gate: GatePolicy
+    scoring: Scoring = NOT_SCORED
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -93,6 +107,35 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     route: Route
     position: int
     match_tier: int = 0
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Capabilities a route must have."""
+
+    tools: bool
+    vision: bool
+    format: bool
+
+
+class ExclusionCode(StrEnum):
+    """Why a route is absent; a subset, by value, of the skip codes of the trace."""
+
+    DISABLED = "disabled"
+    NO_KEY = "no_key"
+    NO_TOOLS = "no_tools"
+    NO_VISION = "no_vision"
+    NO_FORMAT = "no_format"
+    CONTEXT_WINDOW = "context_window"
+    TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An absent route and why; `retry_at_ms` only when time alone can bring it back."""
+
+    route: Route
+    code: ExclusionCode
+    detail: str
+    retry_at_ms: int | None = None
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -110,12 +153,24 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     routes: tuple[Route, ...]
     disabled: tuple[Route, ...] = ()
     by_name: bool = False
+    scoring: Scoring = NOT_SCORED
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """The enabled members at their declared places."""
         return tuple(
             Candidate(route=route, position=place) for place, route in enumerate(self.routes)
+        )
+
+    @cached_property
+    def narrowed(self) -> dict[Needs, tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]]:
+        """Who has what requests need, and who has not; filled as it is asked for."""
+        return {}
+
+    def keeps(self, candidates: tuple[Candidate, ...]) -> bool:
+        """Whether these very candidates come again with other requests."""
+        return candidates is self.candidates or any(
+            candidates is eligible for eligible, _ in self.narrowed.values()
         )
 
     @cached_property
@@ -174,6 +229,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
             family=combo.family,
             strategy=combo.strategy,
             gate=combo.gate,
+            scoring=combo.scoring,
             routes=tuple(r for r, enabled in members if enabled),
             disabled=tuple(r for r, enabled in members if not enabled),
         )

@@ -7,9 +7,8 @@ catalogue and the request only: live limits are decided at admission, in Redis.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from cluster_gw.core.routing.catalog import Candidate
+from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Exclusion, ExclusionCode
 
 Constraint = Callable[[Candidate, RouteContext], str | None]
 """Answers why the candidate cannot serve, or None when it can."""
@@ -67,13 +66,21 @@ def constrain(
     candidates: Iterable[Candidate], context: RouteContext
 ) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     """Split candidates into those that can serve and those that cannot, each with its reason."""
-    needs = context.needs
-    if (
-        candidates is context.resolved.candidates
-        and context.demand.total_tokens <= context.resolved.fits_tokens
-        and not (needs.tools or needs.vision or needs.format)
-    ):
-        return context.resolved.candidates, ()  # the common request needs no look at any of them
+    resolved = context.resolved
+    if candidates is not resolved.candidates or context.demand.total_tokens > resolved.fits_tokens:
+        return _look(candidates, context)
+    known = resolved.narrowed.get(context.needs)  # then it depends on the needs alone
+    if known is None:
+        known = _look(candidates, context)
+        if not known[1]:
+            known = resolved.candidates, ()
+        resolved.narrowed[context.needs] = known
+    return known
+
+
+def _look(
+    candidates: Iterable[Candidate], context: RouteContext
+) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     eligible: list[Candidate] = []
     excluded: list[Exclusion] = []
     for candidate in candidates:

@@ -11,19 +11,13 @@ import msgspec
 
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.limits.demand import Demand, estimate_demand
-from cluster_gw.core.routing.catalog import Resolved
+from cluster_gw.core.routing.catalog import Needs, Resolved
+from cluster_gw.core.routing.presets import Task
+from cluster_gw.core.routing.task import looks_like_code
 from cluster_gw.units import ClientId
 
 KEY_BYTES = 16
 MAX_LABEL_CHARACTERS = 255  # a longer run or session label means no label (field convention)
-
-
-class Needs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Capabilities a route must have."""
-
-    tools: bool
-    vision: bool
-    format: bool
 
 
 class RouteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -34,6 +28,7 @@ class RouteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         client: who asks; every key starts with it.
         run_label: what the client sent in its headers, None when nothing.
         session_label: likewise.
+        named_task: likewise; `auto` when nothing.
     """
 
     resolved: Resolved
@@ -43,6 +38,16 @@ class RouteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     client: ClientId
     run_label: str | None = None
     session_label: str | None = None
+    named_task: Task = Task.AUTO
+
+    @property
+    def task(self) -> Task:
+        """What the client named, else code where the request looks like it."""
+        if self.named_task is Task.AUTO and (
+            self.needs.tools or looks_like_code(self.request.last_user_text)
+        ):
+            return Task.CODE
+        return self.named_task
 
     @property
     def affinity_key(self) -> str:
@@ -71,8 +76,9 @@ def build_context(
     *,
     run_label: str | None = None,
     session_label: str | None = None,
+    task: Task = Task.AUTO,
 ) -> RouteContext:
-    """Derive needs and demand; labels are what the client sent in its headers, or None."""
+    """Derive needs and demand; labels and task are what the client sent in its headers, or None."""
     return RouteContext(
         resolved=resolved,
         needs=Needs(
@@ -85,6 +91,7 @@ def build_context(
         request=request,
         run_label=run_label,
         session_label=session_label,
+        named_task=task,
     )
 
 

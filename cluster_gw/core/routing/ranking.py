@@ -5,17 +5,16 @@ order is match_tier, score, declared position. A strategy that only orders has `
 factors.
 """
 
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Callable
 from math import prod
 from typing import Final
 
 import msgspec
 
-from cluster_gw.core.routing.catalog import Candidate, Route
-from cluster_gw.units import ComboId
+from cluster_gw.core.routing.catalog import Candidate, Exclusion, Route
+from cluster_gw.units import ComboId, RouteId
 
-SCORE_DIGITS: Final = 9
+SCORE_STEPS: Final = 1e9
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,27 +43,6 @@ class Adjustment(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
 
 
-class ExclusionCode(StrEnum):
-    """Why a route is absent; a subset, by value, of the skip codes of the trace."""
-
-    DISABLED = "disabled"
-    NO_KEY = "no_key"
-    NO_TOOLS = "no_tools"
-    NO_VISION = "no_vision"
-    NO_FORMAT = "no_format"
-    CONTEXT_WINDOW = "context_window"
-    TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
-
-
-class Exclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An absent route and why; `retry_at_ms` only when time alone can bring it back."""
-
-    route: Route
-    code: ExclusionCode
-    detail: str
-    retry_at_ms: int | None = None
-
-
 class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A candidate with its place and everything that led to it."""
 
@@ -83,35 +61,110 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.candidate.route
 
 
+class Order(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Candidates in order; most requests need no more.
+
+    What led to a place is told on demand from the very numbers it was made with: nothing is drawn
+    or worked out a second time.
+
+    Attributes:
+        candidates: best first.
+    """
+
+    candidates: tuple[Candidate, ...]
+
+    def score_at(self, place: int) -> float | None:  # noqa: ARG002 - those that score need it
+        """The score of the candidate at a place, from 0; None where nothing is scored."""
+        return None
+
+    def reasons_at(self, place: int) -> tuple[str, ...]:
+        """Why the candidate is at a place."""
+        return (f"declared position {self.candidates[place].position + 1}",)
+
+    def ranked_at(self, place: int) -> Ranked:
+        """Everything about the candidate at a place."""
+        return Ranked(candidate=self.candidates[place], reasons=self.reasons_at(place))
+
+    def tell(self) -> tuple[Ranked, ...]:
+        """Everything about all of them."""
+        return tuple([self.ranked_at(place) for place in range(len(self.candidates))])
+
+
+class Listed(Order, frozen=True, kw_only=True, gc=False):
+    """An order without scores.
+
+    Attributes:
+        why: gives the reasons of a candidate at a place.
+    """
+
+    why: Callable[[int, Candidate], tuple[str, ...]]
+
+    def reasons_at(self, place: int) -> tuple[str, ...]:
+        """Why the candidate is at a place."""
+        return self.why(place, self.candidates[place])
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A route that was moved from where its strategy had put it, and why."""
+
+    route: RouteId
+    reason: str
+
+
 class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All candidates in order and all exclusions of one request.
 
     Attributes:
+        order: what the strategy said.
+        candidates: best first, after all moves.
+        moves: what was moved, in order.
         snapshot: version of the snapshot it was made by; 0 without one.
     """
 
     combo: ComboId
     family: str
     strategy: str
-    ranked: tuple[Ranked, ...]
+    order: Order
+    candidates: tuple[Candidate, ...]
     excluded: tuple[Exclusion, ...]
+    moves: tuple[Move, ...] = ()
     snapshot: int = 0
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """Every candidate with everything that led to its place, best first."""
+        told = {ranked.route.id: ranked for ranked in self.order.tell()}
+        for move in self.moves:
+            ranked = told[move.route]
+            told[move.route] = msgspec.structs.replace(
+                ranked, reasons=(*ranked.reasons, move.reason)
+            )
+        return tuple([told[candidate.route.id] for candidate in self.candidates])
+
+    def score_of(self, route: Route) -> float | None:
+        """The score of a ranked route; None where nothing is scored."""
+        for place, candidate in enumerate(self.order.candidates):
+            if candidate.route is route:
+                return self.order.score_at(place)
+        return None
+
+
+def to_front(candidates: tuple[Candidate, ...], first: Candidate) -> tuple[Candidate, ...]:
+    """Put one candidate before the others; their order stays."""
+    return (first, *[candidate for candidate in candidates if candidate is not first])
+
+
+def round_score(score: float) -> float:
+    """Round a score as it is when sorting: mathematical ties are ties."""
+    return round(score * SCORE_STEPS) / SCORE_STEPS
 
 
 def total_score(ranked: Ranked) -> float:
-    """Recompute a score from its parts, rounded as it is when sorting."""
-    base = sum(factor.contribution for factor in ranked.factors)
-    multiplied = base * prod(m.value for m in ranked.multipliers)
-    return round(multiplied + sum(a.delta for a in ranked.adjustments), SCORE_DIGITS)
-
-
-def in_order(ranked: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """Sort scored candidates: best tier first, then score, then declared position."""
-    if len(ranked) < 2:  # noqa: PLR2004 - nothing to sort
-        return tuple(ranked)
-    return tuple(
-        sorted(
-            ranked,
-            key=lambda r: (r.candidate.match_tier, -(r.score or 0.0), r.candidate.position),
-        )
-    )
+    """Recompute a score from its parts, with the same steps as those it was made by."""
+    base = 0.0
+    for factor in ranked.factors:  # not `sum`, which keeps more digits from Python 3.12 on
+        base += factor.contribution
+    total = base * prod(m.value for m in ranked.multipliers)
+    for adjustment in ranked.adjustments:
+        total += adjustment.delta
+    return round_score(total)

@@ -11,9 +11,21 @@ import msgspec
 
 from cluster_gw.core.limits.usage import UNUSED, WindowUse
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.ranking import Ranked
-from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
-from cluster_gw.units import KeyId, RouteId
+from cluster_gw.core.routing.axes import SPEED_PRIOR, speed_score
+from cluster_gw.core.routing.catalog import Candidate, Route
+from cluster_gw.core.routing.headroom import (
+    HeadroomPolicy,
+    best_remaining,
+    headroom_factor,
+    least,
+    month_remaining,
+)
+from cluster_gw.core.routing.ranking import Move
+from cluster_gw.core.routing.slate import Slate
+from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics, add
+from cluster_gw.units import MS_PER_S, KeyId, RouteId
+
+PENALTY_SHARE: Final = 0.6  # a model with all points keeps 0.4 of its score
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -29,12 +41,39 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         statistics: how it did lately.
         use: of its windows, that of the model first.
+        remaining: share of its scarcest limit that is left; None without limits.
+        month_tokens: what the model used on it since the month began.
         bar: what bars it; None when it may be asked for.
     """
 
     statistics: Statistics = NO_STATISTICS
     use: tuple[WindowUse, ...] = (UNUSED,)
+    remaining: float | None = None
+    month_tokens: int = 0
     bar: Bar | None = None
+
+
+class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A route over all its keys.
+
+    Attributes:
+        statistics: of all of them together.
+        speed: of that, in 0..1.
+        remaining: share of the scarcer of its month and its windows that is left.
+        headroom: the factor for it, in 0..1.
+        penalty_points: of its model.
+        rate_limit: the factor for them, 0.4 to 1.
+    """
+
+    statistics: Statistics = NO_STATISTICS
+    speed: float = SPEED_PRIOR
+    remaining: float = 1.0
+    headroom: float = 1.0
+    penalty_points: float = 0.0
+    rate_limit: float = 1.0
+
+
+UNKNOWN_ROUTE: Final = RouteSignals()
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,15 +82,69 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         version: of the snapshot; 0 before the first.
         targets: by route and key.
+        routes: by route.
         barred: routes none of whose keys may be asked for, and until when that is so.
+        is_degraded: few providers are usable, so nothing is spent on trying.
+        zero_ms: the server's clock, ms since the epoch, when this worker's monotonic one was 0.
+        slates: what was worked out of these signals for lists of candidates; None keeps nothing.
     """
 
     version: int = 0
     targets: Mapping[RouteId, Mapping[KeyId, TargetSignals]] = {}
+    routes: Mapping[RouteId, RouteSignals] = {}
     barred: Mapping[RouteId, Bar] = {}
+    is_degraded: bool = False
+    zero_ms: float = 0.0
+    slates: dict[tuple[str, int], Slate] | None = None
+
+    def server_ms(self, now_s: float) -> float:
+        """The server's clock at an instant of this worker's monotonic clock."""
+        return self.zero_ms + now_s * MS_PER_S
+
+    def is_barred(self, route: Route, now_s: float) -> bool:
+        """Whether no key of a route may be asked for."""
+        bar = self.barred.get(route.id)
+        return bar is not None and now_s < bar.until_s
 
 
 NO_SIGNALS: Final = Signals()
+
+
+def route_signals(
+    route: Route,
+    of_keys: Sequence[TargetSignals],
+    policy: HeadroomPolicy,
+    *,
+    penalty_points: float,
+    most_points: float,
+) -> RouteSignals:
+    """Work out a route from its keys.
+
+    Args:
+        route: of this configuration.
+        of_keys: what is known of each of its keys.
+        policy: of the operator.
+        penalty_points: of its model now.
+        most_points: that a model can have, above 0.
+    """
+    statistics = NO_STATISTICS
+    for key in of_keys:
+        if key.statistics is not NO_STATISTICS:
+            statistics = add(statistics, key.statistics)
+    free = [key for key in of_keys if key.bar is None] or of_keys
+    month_tokens = sum(key.month_tokens for key in of_keys)
+    remaining = least(
+        month_remaining(month_tokens, route.monthly_tokens, len(route.keys)),
+        best_remaining(key.remaining for key in free),
+    )
+    return RouteSignals(
+        statistics=statistics,
+        speed=speed_score(statistics),
+        remaining=remaining,
+        headroom=headroom_factor(remaining, policy),
+        penalty_points=penalty_points,
+        rate_limit=1.0 - penalty_points / most_points * PENALTY_SHARE,
+    )
 
 
 def bar_of_route(keys: Sequence[TargetSignals]) -> Bar | None:
@@ -62,31 +155,34 @@ def bar_of_route(keys: Sequence[TargetSignals]) -> Bar | None:
     return min(bars, key=lambda bar: bar.until_s)
 
 
-def stand_back(ranked: tuple[Ranked, ...], signals: Signals, now_s: float) -> tuple[Ranked, ...]:
+def stand_back(
+    candidates: tuple[Candidate, ...], signals: Signals, now_s: float
+) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
     """Put routes that nobody may ask for now behind the others of their tier, saying so.
 
     Args:
-        ranked: best first.
+        candidates: best first.
         signals: of this worker.
         now_s: the clock of the signals' times.
+
+    Returns:
+        The candidates in order, and what was moved.
     """
-    behind = [_told(one, signals, now_s) for one in ranked]
-    if all(after is one for after, one in zip(behind, ranked, strict=True)):
-        return ranked
+    moves = tuple(
+        [
+            Move(route=candidate.route.id, reason=_why_barred(bar, signals, now_s))
+            for candidate in candidates
+            if (bar := signals.barred.get(candidate.route.id)) is not None and now_s < bar.until_s
+        ]
+    )
+    if not moves:
+        return candidates, ()
+    behind = {move.route for move in moves}
     # A stable sort: among those that stand back, and those that do not, the order stays.
-    pairs = sorted(
-        zip(behind, ranked, strict=True),
-        key=lambda pair: (pair[0].candidate.match_tier, pair[0] is not pair[1]),
-    )
-    return tuple([after for after, _ in pairs])
+    ordered = sorted(candidates, key=lambda c: (c.match_tier, c.route.id in behind))
+    return tuple(ordered), moves
 
 
-def _told(one: Ranked, signals: Signals, now_s: float) -> Ranked:
-    """Give a place with the reason why it stands back; itself when it does not."""
-    bar = signals.barred.get(one.route.id)
-    if bar is None or now_s >= bar.until_s:
-        return one
-    reason = (
-        f"{bar.gate} for {max(bar.until_s - now_s, 0.0):.0f} s more, snapshot {signals.version}"
-    )
-    return msgspec.structs.replace(one, reasons=(*one.reasons, reason))
+def _why_barred(bar: Bar, signals: Signals, now_s: float) -> str:
+    left_s = max(bar.until_s - now_s, 0.0)
+    return f"{bar.gate} for {left_s:.0f} s more, snapshot {signals.version}"

@@ -3,9 +3,9 @@ import pytest
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
 from cluster_gw.core.routing.candidates import list_candidates
+from cluster_gw.core.routing.catalog import ExclusionCode
 from cluster_gw.core.routing.constraints import CONSTRAINTS, constrain
 from cluster_gw.core.routing.context import RouteContext, build_context
-from cluster_gw.core.routing.ranking import ExclusionCode
 from cluster_gw.units import ClientId
 from tests.pipeline.catalogs import make_catalog, make_request, make_route
 

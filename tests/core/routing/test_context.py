@@ -1,3 +1,5 @@
+from typing import Any
+
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.units import ClientId
 from tests.pipeline.catalogs import make_catalog, make_request, make_route
@@ -5,7 +7,7 @@ from tests.pipeline.catalogs import make_catalog, make_request, make_route
 RESOLVED = make_catalog(make_route("m")).resolve("auto")
 
 
-def context(client: str = "a", text: str = "hello", **labels: str | None) -> RouteContext:
+def context(client: str = "a", text: str = "hello", **labels: Any) -> RouteContext:
     assert RESOLVED is not None
     request = make_request(affinity_text=text)
     return build_context(request, RESOLVED, ClientId(client), **labels)

@@ -1,74 +1,75 @@
 """Routes that nobody may ask for now go behind, and say why; nothing else moves."""
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_gw.core.limits.windows import Gate
+from cluster_gw.core.routing.axes import throughput_score
 from cluster_gw.core.routing.catalog import Candidate
-from cluster_gw.core.routing.ranking import Ranked
+from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.ranking import Move
 from cluster_gw.core.routing.signals import (
     Bar,
+    RouteSignals,
     Signals,
     TargetSignals,
     bar_of_route,
+    route_signals,
     stand_back,
 )
-from tests.pipeline.catalogs import make_route
+from cluster_gw.core.routing.statistics import Statistics
+from tests.pipeline.catalogs import make_key, make_route
 
 REST = Bar(gate=Gate.COOLDOWN, until_s=100.0)
 
 
-def ranking(tiers: list[int]) -> tuple[Ranked, ...]:
+def candidates(tiers: list[int]) -> tuple[Candidate, ...]:
     return tuple(
-        Ranked(
-            candidate=Candidate(route=make_route(f"m{n}"), position=n, match_tier=tier),
-            reasons=(f"declared position {n + 1}",),
-        )
+        Candidate(route=make_route(f"m{n}"), position=n, match_tier=tier)
         for n, tier in enumerate(tiers)
     )
 
 
-def signals(ranked: tuple[Ranked, ...], *places: int, bar: Bar = REST) -> Signals:
-    return Signals(version=7, barred={ranked[place].route.id: bar for place in places})
+def signals(listed: tuple[Candidate, ...], *places: int, bar: Bar = REST) -> Signals:
+    return Signals(version=7, barred={listed[place].route.id: bar for place in places})
 
 
 def test_a_barred_route_goes_behind_and_says_why() -> None:
-    ranked = ranking([0, 0, 0])
+    listed = candidates([0, 0, 0])
 
-    after = stand_back(ranked, signals(ranked, 0), now_s=40.0)
+    after, moves = stand_back(listed, signals(listed, 0), now_s=40.0)
 
-    assert [one.candidate.position for one in after] == [1, 2, 0]
-    assert after[2].reasons == ("declared position 1", "cooldown for 60 s more, snapshot 7")
-    assert after[:2] == ranked[1:]
+    assert [one.position for one in after] == [1, 2, 0]
+    reason = "cooldown for 60 s more, snapshot 7"
+    assert moves == (Move(route=listed[0].route.id, reason=reason),)
 
 
 def test_a_bar_that_is_over_moves_nothing() -> None:
-    ranked = ranking([0, 0])
+    listed = candidates([0, 0])
 
-    assert stand_back(ranked, signals(ranked, 0), now_s=100.0) is ranked
+    assert stand_back(listed, signals(listed, 0), now_s=100.0) == (listed, ())
 
 
 def test_where_all_are_barred_the_order_stays() -> None:
-    ranked = ranking([0, 0, 0])
+    listed = candidates([0, 0, 0])
 
-    after = stand_back(ranked, signals(ranked, 0, 1, 2), now_s=0.0)
+    after, _ = stand_back(listed, signals(listed, 0, 1, 2), now_s=0.0)
 
-    assert [one.candidate.position for one in after] == [0, 1, 2]
+    assert [one.position for one in after] == [0, 1, 2]
 
 
 @given(tiers=st.lists(st.integers(0, 2), max_size=8).map(sorted), places=st.sets(st.integers(0, 7)))
 def test_standing_back_is_a_stable_permutation_by_tier(tiers: list[int], places: set[int]) -> None:
-    ranked = ranking(tiers)
-    barred = [place for place in places if place < len(ranked)]
+    listed = candidates(tiers)
+    barred = [place for place in places if place < len(listed)]
 
-    after = stand_back(ranked, signals(ranked, *barred), now_s=0.0)
+    after, _ = stand_back(listed, signals(listed, *barred), now_s=0.0)
 
-    assert sorted(one.candidate.position for one in after) == list(range(len(ranked)))
-    assert [one.candidate.match_tier for one in after] == tiers
-    order = [
-        (one.candidate.match_tier, one.candidate.position in barred, one.candidate.position)
-        for one in after
-    ]
+    assert sorted(one.position for one in after) == list(range(len(listed)))
+    assert [one.match_tier for one in after] == tiers
+    order = [(one.match_tier, one.position in barred, one.position) for one in after]
     assert order == sorted(order)
 
 
@@ -80,3 +81,51 @@ def test_a_route_is_barred_only_when_all_its_keys_are_and_until_the_first_is_fre
     assert bar_of_route([long, short]) == REST
     assert bar_of_route([long, free, short]) is None
     assert bar_of_route([]) is None
+
+
+def test_a_route_is_known_by_all_its_keys_together() -> None:
+    one = Statistics(successes=3.0, output_tokens=600.0, latency_ms=10_000.0)
+    other = Statistics(successes=1.0, failures=2.0)
+
+    found = of_route(TargetSignals(statistics=one), TargetSignals(statistics=other))
+
+    assert (found.statistics.successes, found.statistics.failures) == (4.0, 2.0)
+    assert found.speed == throughput_score(60.0)
+
+
+def test_headroom_is_that_of_the_key_with_most_left_among_those_that_may_be_asked() -> None:
+    free, full = TargetSignals(remaining=0.1), TargetSignals(remaining=0.02)
+    resting = TargetSignals(remaining=0.9, bar=REST)
+
+    assert of_route(free, full, resting).headroom == pytest.approx(0.1 + 0.9 * 0.5)
+    assert of_route(resting).headroom == 1.0
+    assert of_route(full, TargetSignals()).headroom == 1.0
+
+
+def test_headroom_is_the_scarcer_of_month_and_windows_and_never_their_product() -> None:
+    keys = TargetSignals(remaining=0.15, month_tokens=900), TargetSignals(month_tokens=900)
+    month = 1.0 - 1800 / 2000
+
+    assert of_route(*keys, monthly=1000).remaining == pytest.approx(month)
+    assert of_route(keys[0], monthly=10_000).remaining == 0.15
+
+
+def test_penalty_takes_up_to_six_tenths_of_the_score() -> None:
+    factors = [of_route(TargetSignals(), points=points).rate_limit for points in (0, 3, 10)]
+
+    assert factors == pytest.approx([1.0, 0.82, 0.4])
+
+
+def of_route(*keys: TargetSignals, monthly: int | None = None, points: float = 0) -> RouteSignals:
+    route = make_route("m", keys=tuple(make_key(f"k{n}") for n in range(len(keys))))
+    return route_signals(
+        msgspec.structs.replace(route, monthly_tokens=monthly),
+        keys,
+        HeadroomPolicy(),
+        penalty_points=points,
+        most_points=10.0,
+    )
+
+
+def test_the_clock_of_the_server_is_told_by_that_of_this_worker() -> None:
+    assert Signals(zero_ms=1000.0).server_ms(2.5) == 3500.0

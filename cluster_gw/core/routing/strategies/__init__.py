@@ -4,10 +4,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from cluster_gw.core.routing.strategies.bandit import Bandit
 from cluster_gw.core.routing.strategies.base import Strategy
+from cluster_gw.core.routing.strategies.live_priority import LivePriority
 from cluster_gw.core.routing.strategies.priority import Priority
 from cluster_gw.core.routing.strategies.round_robin import RoundRobin
 
-STRATEGIES: Final[Mapping[str, Strategy]] = MappingProxyType(
-    {strategy.name: strategy for strategy in (Priority(), RoundRobin())}
+_ALL: Final[tuple[Strategy, ...]] = (
+    Bandit("balanced"),
+    Bandit("smartest"),
+    Bandit("fastest"),
+    Bandit("reliable"),
+    Bandit("custom"),
+    LivePriority(),
+    Priority(),
+    RoundRobin(),
 )
+STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = MappingProxyType(
+    {(strategy.family, strategy.name): strategy for strategy in _ALL}
+)
+"""By family and name: two families may use one word for different things."""

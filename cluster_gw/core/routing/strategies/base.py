@@ -1,13 +1,14 @@
-"""What every strategy is: a full ranking from values, with nothing kept between two calls."""
+"""What every strategy is: a full order from values, with nothing kept between two calls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Ranked
+from cluster_gw.core.routing.posterior import Chance
+from cluster_gw.core.routing.ranking import Listed, Order
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
 
 
@@ -17,20 +18,49 @@ class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         cursor: position of the fleet's round-robin cursor for this combo, 0 when not asked for.
         signals: what the snapshot says that all workers rank by.
+        chance: what is drawn with; without it means stand in for draws and nothing is explored.
+        now_s: the clock of the signals' times.
     """
 
     cursor: int = 0
     signals: Signals = NO_SIGNALS
+    chance: Chance | None = None
+    now_s: float = 0.0
 
 
 class Strategy(Protocol):
-    """One way to order candidates."""
+    """One way to order candidates.
 
+    Attributes:
+        family: of the combos that may name it.
+        name: how they do.
+        needs_cursor: whether it turns by the fleet's cursor.
+    """
+
+    family: str
     name: str
     needs_cursor: bool
 
     def rank(
-        self, candidates: Sequence[Candidate], context: RouteContext, inputs: StrategyInputs
-    ) -> tuple[Ranked, ...]:
-        """Give all candidates, best first, each with its reasons."""
+        self, candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs
+    ) -> Order:
+        """Give all candidates, best first.
+
+        Args:
+            candidates: those that can serve, at their declared places.
+            context: the request.
+            inputs: what else is known.
+        """
         ...
+
+
+def by_tier(
+    candidates: tuple[Candidate, ...],
+    key: Callable[[Candidate], float],
+    why: Callable[[int, Candidate], tuple[str, ...]],
+) -> Listed:
+    """Order without scores: best tier first, then the smallest key, then declared position."""
+    return Listed(
+        candidates=tuple(sorted(candidates, key=lambda c: (c.match_tier, key(c), c.position))),
+        why=why,
+    )

@@ -1,0 +1,102 @@
+"""What the bandit family knows of candidates, side by side; made once per snapshot and combo."""
+
+import numpy as np
+
+from cluster_gw.core.routing.catalog import Candidate, Resolved
+from cluster_gw.core.routing.posterior import Floats, column
+from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, RouteSignals, Signals
+from cluster_gw.core.routing.slate import (
+    MultiplierColumn,
+    Slate,
+    product_of,
+    scaled,
+    tiers_of,
+    ties_of,
+)
+
+KIND = "bandit"
+UNMEASURED_BELOW = 5.0
+"""Attempts by weight below which little is known of a route."""
+
+
+class Evidence(Slate, frozen=True, kw_only=True, gc=False):
+    """The columns of the bandit family.
+
+    Attributes:
+        known: what the snapshot says of each route.
+        alpha: first parameter of its reliability, with what others saw.
+        beta: its second parameter.
+        samples: attempts of our own, by weight.
+        speed: in 0..1.
+        speed_samples: attempts it rests on, by weight.
+        intelligence: in 0..1, scaled over these candidates.
+        tried: rows of which little is known and that may win, of the best tier.
+    """
+
+    known: tuple[RouteSignals, ...]
+    alpha: Floats
+    beta: Floats
+    samples: Floats
+    speed: Floats
+    speed_samples: Floats
+    intelligence: Floats
+    tried: tuple[int, ...]
+
+
+def evidence_of(
+    candidates: tuple[Candidate, ...], resolved: Resolved, signals: Signals
+) -> Evidence:
+    """Give the columns of some candidates, kept from an earlier request where that is possible."""
+    slates, name = signals.slates, (KIND, id(candidates))
+    kept = None if slates is None else slates.get(name)
+    if isinstance(kept, Evidence) and kept.candidates is candidates:
+        return kept
+    made = build_evidence(candidates, signals)
+    # Lists that only one request has would fill the memory: their ids never come again.
+    if slates is not None and resolved.keeps(candidates):
+        slates[name] = made
+    return made
+
+
+def build_evidence(candidates: tuple[Candidate, ...], signals: Signals) -> Evidence:
+    """Work the columns out."""
+    routes = [candidate.route for candidate in candidates]
+    known = tuple([signals.routes.get(route.id, UNKNOWN_ROUTE) for route in routes])
+    weight = column(route.weight for route in routes)
+    multipliers = (
+        MultiplierColumn(
+            name="headroom",
+            values=column(one.headroom for one in known),
+            detail=lambda row: f"{known[row].remaining:.3f} left",
+        ),
+        MultiplierColumn(
+            name="rate_limit",
+            values=column(one.rate_limit for one in known),
+            detail=lambda row: f"{known[row].penalty_points:g} points",
+        ),
+        MultiplierColumn(name="override", values=weight, detail=lambda _: "weight of the model"),
+    )
+    samples = column(one.statistics.successes + one.statistics.failures for one in known)
+    tiers = tiers_of(candidates)
+    best = np.ones(len(routes), dtype=bool) if tiers is None else tiers == tiers.min()
+    return Evidence(
+        candidates=candidates,
+        multipliers=multipliers,
+        product=product_of(multipliers, len(routes)),
+        ties=ties_of(candidates, (weight == 0).astype(np.float64)),
+        tiers=tiers,
+        known=known,
+        alpha=column(
+            one.statistics.successes + route.prior.successes + 1.0
+            for one, route in zip(known, routes, strict=True)
+        ),
+        beta=column(
+            one.statistics.failures + route.prior.failures + 1.0
+            for one, route in zip(known, routes, strict=True)
+        ),
+        samples=samples,
+        speed=column(one.speed for one in known),
+        speed_samples=column(one.statistics.speed_samples for one in known),
+        intelligence=scaled(column(route.intelligence for route in routes)),
+        tried=tuple(np.flatnonzero((samples < UNMEASURED_BELOW) & (weight > 0) & best).tolist()),
+    )

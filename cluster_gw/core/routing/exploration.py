@@ -1,0 +1,32 @@
+"""Now and then a route goes first of which little is known, so that it becomes known."""
+
+from cluster_gw.core.routing.catalog import Candidate
+from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.evidence import evidence_of
+from cluster_gw.core.routing.strategies.base import StrategyInputs
+
+
+def pick_unmeasured(
+    candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs
+) -> Candidate | None:
+    """Pick a route to try out of turn; mostly None.
+
+    A try is never spent on a route that cannot serve the request or may not be asked for, that the
+    operator has zeroed or that is not of the best tier, nor while few providers are usable.
+
+    Args:
+        candidates: those that can serve, at their declared places.
+        context: the request, of a combo that scores.
+        inputs: as for its strategy.
+    """
+    chance, signals = inputs.chance, inputs.signals
+    share = context.resolved.scoring.explore_unmeasured
+    if not share or chance is None or signals.is_degraded or chance.random() >= share:
+        return None
+    evidence = evidence_of(candidates, context.resolved, signals)
+    found = [
+        candidates[row]
+        for row in evidence.tried
+        if not signals.is_barred(candidates[row].route, inputs.now_s)
+    ]
+    return found[int(chance.integers(len(found)))] if found else None
