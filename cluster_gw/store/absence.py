@@ -14,12 +14,13 @@ from typing import Final, Protocol
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.lane import MissedError
+from cluster_gw.store.lane import SLOW_S, MissedError
 from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.store.scripts import Scripts
 
 GRACE_S: Final = 0.25  # a lost connection is made anew in 0.02 s, a server restarted in 0.1 s
 BLIP_S: Final = 0.1  # a loss as short as this is over for all others before their grace is
+STEADY_S: Final = 10.0  # a server that is slow more often than this is slow, not lost
 PROBE_S: Final = 0.05
 HAND_OVER_S: Final = 1.0  # the others find Redis within 0.25 s and its pauses, and write at once
 EVERYWHERE: Final = ""  # of a cluster: some node was lost, and with it parts that nobody asked for
@@ -106,7 +107,9 @@ class Absence:
         client.know(self._probe)
         self._down_at_s: float | None = None
         self._connected = asyncio.Event()
+        self._slow_at_s = float("-inf")
         client.on_change(self._node_changed if client.is_sharded else self._changed)
+        client.on_slow(self._slow)
 
     def part_of(self, key: str) -> str:
         """The part that has a key."""
@@ -164,8 +167,8 @@ class Absence:
             doubt.is_back = False
         elif not self._closed:
             self.doubts[part] = Doubt(self._monotonic_s() - ago_s)
-            if self._watching is None or self._watching.done():
-                self._watching = asyncio.get_running_loop().create_task(self._watch())
+        if not self._closed and (self._watching is None or self._watching.done()):
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
         while self.doubts:
@@ -246,6 +249,15 @@ class Absence:
         if doubt.is_back:
             del self.doubts[part]
             self._listener.trusted(part)
+
+    def _slow(self) -> None:
+        """Beware: the server may be frozen, and others may have begun to do without it."""
+        now_s = self._monotonic_s()
+        was_at_s, self._slow_at_s = self._slow_at_s, now_s
+        part = EVERYWHERE if self._client.is_sharded else self._whole
+        if now_s - was_at_s > STEADY_S and self._may_beware and part not in self.doubts:
+            doubt = self.doubts[part] = Doubt(now_s - SLOW_S)
+            self._come_back(part, doubt)
 
     @property
     def _may_beware(self) -> bool:

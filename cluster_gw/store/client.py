@@ -14,6 +14,7 @@ from cluster_gw.store.address import Address, AddressError, parse_address
 from cluster_gw.store.bus import Bus
 from cluster_gw.store.cluster import Cluster
 from cluster_gw.store.lane import (
+    SLOW,
     Argument,
     Lane,
     Load,
@@ -27,13 +28,7 @@ from cluster_gw.store.link import Link
 from cluster_gw.store.packing import Template, bulk, template_of
 from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Script
-from cluster_gw.store.topology import (
-    AnyNode,
-    ConnectionSource,
-    Dialer,
-    FixedServer,
-    SentinelMaster,
-)
+from cluster_gw.store.topology import Dialer, source_of
 from cluster_gw.store.unreadable import Unreadables, narrowed
 
 DEADLINE_S: Final = 0.7
@@ -128,6 +123,7 @@ class RedisClient:
         self._was_up = False
         self._up = asyncio.Event()
         self._callbacks: list[Callable[[bool], None]] = []
+        self._slow_callbacks: list[Callable[[], None]] = []
         self.unreadable = Unreadables()
         self._scripts: list[Script] = []
         try:
@@ -138,7 +134,7 @@ class RedisClient:
         dialer = Dialer(
             login=address.login, tls=address.tls, database=address.database, name=prefix
         )
-        self._source = _source_of(address, dialer)
+        self._source = source_of(address, dialer)
         self._route = self._build(address, dialer)
 
     @property
@@ -179,6 +175,10 @@ class RedisClient:
     def on_change(self, callback: Callable[[bool], None]) -> None:
         """Have `callback(is_up)` called whenever the connection is gained or lost."""
         self._callbacks.append(callback)
+
+    def on_slow(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called while a call waits much longer than any should."""
+        self._slow_callbacks.append(callback)
 
     async def start(self, deadline_s: float) -> None:
         """Connect, trying again until `deadline_s`.
@@ -351,13 +351,19 @@ class RedisClient:
                 deadline_s=self.deadline_s,
                 max_pending=self._max_pending,
                 on_change=self._tell,
+                on_slow=self._tell_slow,
             )
         return Link(
             self._source,
             deadline_s=self.deadline_s,
             max_pending=self._max_pending,
             on_change=self._tell,
+            on_trouble=lambda code: self._tell_slow() if code == SLOW else None,
         )
+
+    def _tell_slow(self) -> None:
+        for callback in self._slow_callbacks:
+            callback()
 
     def _load_known(self) -> None:
         for script in self._scripts:
@@ -372,14 +378,6 @@ class RedisClient:
             self._load_known()
         for callback in self._callbacks:
             callback(self._was_up)
-
-
-def _source_of(address: Address, dialer: Dialer) -> ConnectionSource:
-    if address.kind == "cluster":
-        return AnyNode(dialer, address.servers)
-    if address.kind == "sentinel":
-        return SentinelMaster(address, dialer)
-    return FixedServer(dialer, address.servers[0])
 
 
 def _send(lane: Lane | None, packed: bytes, sink: Sink, *, lazy: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.address import Address, Server
-from cluster_gw.store.lane import Argument, Call, Lane, NotSentError, pack
+from cluster_gw.store.lane import SLOW, Argument, Call, Lane, NotSentError, pack
 from cluster_gw.store.link import Link
 from cluster_gw.store.replies import Redirect
 from cluster_gw.store.slots import SLOTS, View, read_view, slot_of
@@ -38,6 +38,7 @@ class Cluster:
         deadline_s: the longest a call may take.
         max_pending: calls without a reply, per node, before further ones fail at once.
         on_change: called when the cluster as a whole is gained or lost.
+        on_slow: called when a node takes long to answer.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class Cluster:
         deadline_s: float,
         max_pending: int,
         on_change: Callable[[], None],
+        on_slow: Callable[[], None],
     ) -> None:
         self._seeds = address.servers
         self._dialer = dialer
         self._deadline_s = deadline_s
         self._max_pending = max_pending
         self._on_change = on_change
+        self._on_slow = on_slow
         self._links: dict[Server, Link] = {}
         self._retired: set[Link] = set()
         self._owners: frozenset[Link] = frozenset()
@@ -228,8 +231,11 @@ class Cluster:
         self._stale.set()
         self._on_change()
 
-    def _trouble(self, _code: str) -> None:
-        self._stale.set()
+    def _trouble(self, code: str) -> None:
+        if code == SLOW:
+            self._on_slow()
+        else:
+            self._stale.set()
 
     def _redirect(self, link: Link, redirect: Redirect, call: Call) -> None:
         """Send a call on to the node that has its slot; the first one has not executed it."""

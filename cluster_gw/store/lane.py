@@ -35,6 +35,8 @@ GRACE_S: Final = 0.02
 
 DEMOTED: Final = "READONLY"
 MISSED: Final = "DEADLINE"
+SLOW: Final = "SLOW"
+SLOW_S: Final = 0.45  # a call that waits so long waits in a server that may be lost to others
 NOTHING: Final = object
 """The type of what redis-py's parser answers when it needs more bytes; no reply is of it."""
 ASKING: Final[bytes] = hiredis.pack_command(("ASKING",))
@@ -93,7 +95,8 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         on_death: once, when the lane is lost.
-        on_trouble: an error code that means "not now", or `DEADLINE`, as often as it is met.
+        on_trouble: an error code that means "not now", `DEADLINE`, or `SLOW` before it, as often as
+            it is met.
         on_redirect: takes a call that another node must have; None makes it a lost call.
     """
 
@@ -132,6 +135,7 @@ class Lane:
         self.death = ""
         self._connection = connection
         self._deadline_s = deadline_s
+        self._hurry_s = max(0.0, deadline_s - SLOW_S)
         self._max_pending = max_pending
         self._max_misses = max_misses
         self._listener = listener
@@ -196,7 +200,8 @@ class Lane:
         at = self._loop.time() + self._deadline_s
         self._deadlines.append((at, sink))
         if self._deadline_timer is None:
-            self._deadline_timer = self._loop.call_at(at, self._check_deadlines, at)
+            due = at - self._hurry_s
+            self._deadline_timer = self._loop.call_at(due, self._check_deadlines, due)
         if self._is_due:
             return
         if not lazy:
@@ -351,7 +356,11 @@ class Lane:
                 return
         if self._deadlines:
             at = self._deadlines[0][0]
-            self._deadline_timer = self._loop.call_at(at, self._check_deadlines, at)
+            is_slow = at - self._hurry_s <= now
+            if is_slow:
+                self._listener.on_trouble(SLOW)
+            due = at if is_slow else at - self._hurry_s
+            self._deadline_timer = self._loop.call_at(due, self._check_deadlines, due)
 
 
 def pack(args: Sequence[Argument]) -> bytes:

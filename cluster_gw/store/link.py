@@ -11,6 +11,7 @@ from redis.asyncio.connection import AbstractConnection
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.address import Server
 from cluster_gw.store.lane import (
+    SLOW,
     Argument,
     Call,
     Lane,
@@ -40,7 +41,8 @@ class Link:
         deadline_s: the longest a call may take.
         max_pending: calls without a reply before further ones fail at once.
         on_change: called whenever the lane is gained or lost.
-        on_trouble: called with the code of an error reply that means "not now", or `DEADLINE`.
+        on_trouble: called with the code of an error reply that means "not now", `DEADLINE` or
+            `SLOW`.
         on_redirect: takes calls that another node of a cluster must have.
 
     Attributes:
@@ -195,7 +197,8 @@ class Link:
             self._open_soon()
 
     def _trouble(self, code: str) -> None:
-        self._doubts.set()
+        if code != SLOW:
+            self._doubts.set()
         if self._on_trouble is not None:
             self._on_trouble(code)
 

@@ -248,3 +248,12 @@ async def gather_within(
 def majority(answers: Sequence[Answer]) -> Answer | None:
     """Give the most frequent answer; None when there is none."""
     return Counter(answers).most_common(1)[0][0] if answers else None
+
+
+def source_of(address: Address, dialer: Dialer) -> ConnectionSource:
+    """Give where the connections of an address come from."""
+    if address.kind == "cluster":
+        return AnyNode(dialer, address.servers)
+    if address.kind == "sentinel":
+        return SentinelMaster(address, dialer)
+    return FixedServer(dialer, address.servers[0])

@@ -193,6 +193,28 @@ async def test_lease_that_a_frozen_server_gave_to_a_call_from_before_the_loss_go
     assert isinstance(await quick.reserve("again", RPM), Lease)
 
 
+async def test_call_that_waits_long_is_a_reason_for_caution_but_not_again_and_again(
+    quick: LoneWorker,
+) -> None:
+    await quick.use("before", RPM)
+    assert await quick.admissions.drain(5.0) == 0
+    quick.server.freeze()
+    waiting = asyncio.create_task(quick.reserve("a", RPM))
+    await until_soon(lambda: bool(quick.alone.doubts))
+    assert not waiting.done(), "it is not lost yet"
+
+    quick.server.thaw()
+    with pytest.raises(HeldBackError):
+        await waiting
+    await until_soon(lambda: not quick.alone.doubts)
+
+    absence = quick.alone.absence
+    for passed_s, is_cautious in ((5.0, False), (9.0, False), (11.0, True)):
+        quick.clock.pass_s(passed_s)
+        absence._slow()
+        assert bool(quick.alone.doubts) is is_cautious
+
+
 async def test_client_is_held_back_by_what_others_may_have_spent_and_told_what_is_left(
     quick: LoneWorker,
 ) -> None:

@@ -81,7 +81,8 @@ async def test_cluster_that_is_closed_follows_no_redirection(silent_port: int) -
     server = Server("127.0.0.1", silent_port)
     dialer = Dialer(login=Login(), tls=None)
     address = parse_address(f"redis+cluster://127.0.0.1:{silent_port}")
-    cluster = Cluster(address, dialer, deadline_s=0.3, max_pending=9, on_change=lambda: None)
+    nothing = {"on_change": lambda: None, "on_slow": lambda: None}
+    cluster = Cluster(address, dialer, deadline_s=0.3, max_pending=9, **nothing)
     source = FixedServer(dialer, server)
     link = Link(source, deadline_s=0.3, max_pending=9, on_change=lambda: None)
     await cluster.close()
