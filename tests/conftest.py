@@ -1,10 +1,12 @@
 """What tests of several folders start."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from cluster_gw.store.client import RedisClient
 from tests.fakes.group import SimulatedProvider
+from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
 
 
 @pytest.fixture(scope="module")
@@ -12,3 +14,27 @@ def provider() -> Iterator[SimulatedProvider]:
     """A simulated provider that takes every key and every model; a module may have its own."""
     with SimulatedProvider({"any_key": True, "any_model": True}) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    """A Redis that all tests of a module use: do not freeze or kill it."""
+    with RedisServer(needed_redis()) as running:
+        yield running
+
+
+@pytest.fixture
+def durable_server() -> Iterator[RedisServer]:
+    """A Redis of the test's own, that keeps its data when it is killed."""
+    with RedisServer(needed_redis(), *DURABLE) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: RedisServer) -> AsyncIterator[RedisClient]:
+    """Connected to the Redis of the module, which is empty."""
+    server.command("FLUSHALL")
+    client = RedisClient(server.url, prefix="gw1")
+    await client.start(5.0)
+    yield client
+    await client.close()

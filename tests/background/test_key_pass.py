@@ -1,7 +1,7 @@
 """Passes over all keys, by one worker: what they find bars a key or brings it back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -18,14 +18,11 @@ from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.directive import FaultRule
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.leadership import Leadership
 from cluster_gw.store.plan import Days
 from cluster_gw.store.rests import Rests
-from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.status_board import StatusBoard
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.background.fleet import Member
 from tests.pipeline.catalogs import make_catalog, make_key, make_route
 from tests.store.clocks import SharedClock
 
@@ -34,33 +31,11 @@ AT_ONCE = CheckPolicy(spacing_ms=0)
 INVALID, DISABLED, HEALTHY = KeyStatus.INVALID, KeyStatus.DISABLED, KeyStatus.HEALTHY
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing"
-    with RedisServer(binary) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: RedisServer) -> AsyncIterator[RedisClient]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
-    yield client
-    await client.close()
-
-
 @pytest.fixture
 async def simulator() -> AsyncIterator[RunningSimulator]:
     running = await serve_simulator(SimulatorConfig(any_key=True))
     yield running
     await running.close()
-
-
-@pytest.fixture
-def clock() -> SharedClock:
-    return SharedClock()
 
 
 class Worker:
@@ -76,22 +51,14 @@ class Worker:
         name: str = "w1",
         policy: CheckPolicy = AT_ONCE,
     ) -> None:
-        scripts, names = load_scripts(), Keys("gw1")
+        member = Member(client, clock, name)
         self.client, self.clock = client, clock
         self.version = 1
         self.weighed: list[tuple[bool, int, int]] = []
-        rests = Rests(client, scripts, names, worker_id=name, server_now_ms=clock.server_now_ms)
+        rests = Rests(*member.tools, worker_id=name, server_now_ms=clock.server_now_ms)
         self.board = StatusBoard(
-            client,
-            scripts,
-            names,
-            SettlementQueue(
-                client,
-                Days(),
-                clock_ms=clock.server_now_ms,
-                monotonic_s=clock.monotonic_s,
-                server_now_ms=clock.server_now_ms,
-            ),
+            *member.tools,
+            SettlementQueue(client, Days(), clock_ms=clock.server_now_ms, **member.clocks),
             wall_ms=clock.server_now_ms,
             server_now_ms=clock.server_now_ms,
         )
@@ -102,15 +69,7 @@ class Worker:
             clock_ms=clock.server_now_ms,
             book=self._book,
         )
-        self.leadership = Leadership(
-            client,
-            scripts,
-            names,
-            role="prober",
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
-        )
+        self.leadership = member.leadership("prober")
         self.targets = self._targets(base_url, keys)
         self.policy = policy
         self.key_pass = KeyPass(

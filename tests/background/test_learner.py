@@ -1,6 +1,5 @@
 """Workers exchange what they learn, and end up with the same estimates."""
 
-from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,26 +15,9 @@ from cluster_gw.store.estimates import ROUTES_AT_ONCE, Estimates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ClientId, RouteId
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 
 GUESS = Demand(input_tokens=100, output_tokens=1000)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: RedisServer) -> AsyncIterator[RedisClient]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
-    yield client
-    await client.close()
 
 
 class Worker:

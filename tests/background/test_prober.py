@@ -1,6 +1,6 @@
 """Resting keys are checked by one worker, at their pace, and end their rest when they are well."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,33 +13,13 @@ from cluster_gw.providers import provider_for
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.leadership import Leadership
 from cluster_gw.store.rests import KeyRecords, Rests
-from cluster_gw.store.scripts import load_scripts
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.background.fleet import Member
 from tests.pipeline.catalogs import make_catalog, make_key, make_route
 from tests.store.clocks import SharedClock
 
 MINUTE_S = 60
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing"
-    with RedisServer(binary) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: RedisServer) -> AsyncIterator[RedisClient]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
-    yield client
-    await client.close()
 
 
 @pytest.fixture
@@ -61,13 +41,13 @@ class Worker:
         name: str = "w1",
         policy: ProbePolicy = ProbePolicy(),  # noqa: B008 - frozen
     ) -> None:
-        scripts, keys = load_scripts(), Keys("gw1")
+        member = Member(client, clock, name)
         self.client, self.clock = client, clock
         self.checked: list[tuple[str, KeyVerdict]] = []
         self.lifted: list[tuple[str, int]] = []
         self.booked: list[KeyFinding] = []
         self.chance = 0.0
-        self.rests = Rests(client, scripts, keys, worker_id=name, server_now_ms=clock.server_now_ms)
+        self.rests = Rests(*member.tools, worker_id=name, server_now_ms=clock.server_now_ms)
         self.targets = self._targets(simulator, secrets)
         self.checks = KeyChecks(
             self.rests,
@@ -77,15 +57,7 @@ class Worker:
             book=self._book,
         )
         self.prober = Prober(
-            Leadership(
-                client,
-                scripts,
-                keys,
-                role="prober",
-                worker_id=name,
-                monotonic_s=clock.monotonic_s,
-                server_now_ms=clock.server_now_ms,
-            ),
+            member.leadership("prober"),
             self.rests,
             self.checks,
             keys=self._keys,
@@ -135,9 +107,9 @@ class Worker:
 
 
 async def test_key_that_is_well_is_used_again_after_half_of_its_rest(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "good")
+    worker = Worker(client, simulator, clock, "good")
     await worker.rest()
 
     await worker.minutes(29)
@@ -152,9 +124,9 @@ async def test_key_that_is_well_is_used_again_after_half_of_its_rest(
 
 
 async def test_key_that_is_refused_rests_on_and_is_asked_less_and_less(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "wrong")
+    worker = Worker(client, simulator, clock, "wrong")
     await worker.rest()
     asked_after: list[int] = []
 
@@ -171,9 +143,9 @@ async def test_key_that_is_refused_rests_on_and_is_asked_less_and_less(
 
 @pytest.mark.parametrize("source", ["authoritative", "credit", "tier"])
 async def test_rest_that_others_decided_is_never_asked_about(
-    client: RedisClient, simulator: RunningSimulator, source: str
+    client: RedisClient, simulator: RunningSimulator, source: str, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "good")
+    worker = Worker(client, simulator, clock, "good")
     await worker.rest(source=source)
 
     await worker.minutes(59)
@@ -184,9 +156,9 @@ async def test_rest_that_others_decided_is_never_asked_about(
 
 
 async def test_no_more_than_three_keys_are_asked_about_in_a_minute(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), *(f"good-{number}" for number in range(5)))
+    worker = Worker(client, simulator, clock, *(f"good-{number}" for number in range(5)))
     for number in range(5):
         await worker.rest(number)
 
@@ -199,9 +171,8 @@ async def test_no_more_than_three_keys_are_asked_about_in_a_minute(
 
 
 async def test_only_the_elected_worker_asks_and_the_next_goes_on_from_there(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    clock = SharedClock()
     one, other = (Worker(client, simulator, clock, "wrong", name=name) for name in ("w1", "w2"))
     await one.rest()
 
@@ -221,9 +192,9 @@ async def test_only_the_elected_worker_asks_and_the_next_goes_on_from_there(
 
 
 async def test_nothing_is_asked_when_checks_are_switched_off(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "good", policy=ProbePolicy(enabled=False))
+    worker = Worker(client, simulator, clock, "good", policy=ProbePolicy(enabled=False))
     await worker.rest()
 
     await worker.minutes(40)
@@ -234,9 +205,9 @@ async def test_nothing_is_asked_when_checks_are_switched_off(
 
 
 async def test_provider_that_cannot_be_reached_says_nothing(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "good")
+    worker = Worker(client, simulator, clock, "good")
     await worker.rest()
     await simulator.close()
 
@@ -248,9 +219,8 @@ async def test_provider_that_cannot_be_reached_says_nothing(
 
 
 async def test_refused_key_is_checked_once_by_all_workers_and_booked_as_rejected(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    clock = SharedClock()
     workers = [Worker(client, simulator, clock, "wrong", name=name) for name in ("w1", "w2")]
 
     for worker in (*workers, *workers):
@@ -267,9 +237,9 @@ async def test_refused_key_is_checked_once_by_all_workers_and_booked_as_rejected
 
 
 async def test_key_that_is_valid_after_all_does_not_rest_as_a_whole(
-    client: RedisClient, simulator: RunningSimulator
+    client: RedisClient, simulator: RunningSimulator, clock: SharedClock
 ) -> None:
-    worker = Worker(client, simulator, SharedClock(), "good")
+    worker = Worker(client, simulator, clock, "good")
 
     worker.checks.ask(worker.targets[0])
     await worker.checks.settle()

@@ -1,6 +1,6 @@
 """The elected worker returns what the dead held, in time and not too often; on a real Redis."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
 
@@ -10,14 +10,11 @@ from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.admission import Admissions, Lease, Refusal, TargetLimits
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.leadership import Leadership
-from cluster_gw.store.membership import DeadWorker, Membership
+from cluster_gw.store.membership import DeadWorker
 from cluster_gw.store.reaping import Reaping, Sweep
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import KeyId, LeaseId
-from tests.fakes.redis_server import RedisServer, redis_binary
-from tests.store.clocks import SharedClock
+from tests.background.fleet import Fleet, Member
 
 TARGET = TargetLimits(
     provider="p",
@@ -29,7 +26,6 @@ TARGET = TargetLimits(
     key_limits=Limits(),
 )
 DEMAND = Demand(input_tokens=40, output_tokens=60)
-TICKS_A_SECOND = 4
 
 
 async def nothing() -> None:
@@ -55,27 +51,12 @@ class SleepyReaping(Reaping):
 class Worker:
     """The jobs of one worker, run by hand."""
 
-    def __init__(self, client: RedisClient, clock: SharedClock, name: str) -> None:
-        scripts, keys = load_scripts(), Keys("gw1")
+    def __init__(self, member: Member) -> None:
+        clock = member.clock
         self.reports: list[tuple[list[str], int]] = []
-        self.membership = Membership(
-            client,
-            scripts,
-            keys,
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
-        )
-        self.leadership = Leadership(
-            client,
-            scripts,
-            keys,
-            role="reaper",
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
-        )
-        self.reaping = SleepyReaping(client, scripts, keys, server_now_ms=clock.server_now_ms)
+        self.membership = member.membership()
+        self.leadership = member.leadership("reaper")
+        self.reaping = SleepyReaping(*member.tools, server_now_ms=clock.server_now_ms)
         self.reaping.before_sweep = nothing
         self.reaper = Reaper(
             self.membership,
@@ -87,14 +68,15 @@ class Worker:
         )
         self.heartbeat = Heartbeat(self.membership)
         self.admissions = Admissions(
-            client,
-            scripts,
-            keys,
-            worker_id=name,
-            clock_ms=clock.server_now_ms,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
+            *member.tools, worker_id=member.name, clock_ms=clock.server_now_ms, **member.clocks
         )
+
+    async def each_second(self) -> None:
+        await self.heartbeat.beat()
+        await self.reaper.campaign()
+
+    async def each_tick(self) -> None:
+        await self.reaper.look()
 
     async def take(self, lease: str) -> Lease | Refusal:
         return await self.admissions.reserve(TARGET, LeaseId(lease), DEMAND, ttl_ms=600_000)
@@ -103,45 +85,14 @@ class Worker:
         self.reports.append(([worker.id for worker in dead], leases))
 
 
-class Fleet:
-    def __init__(self, client: RedisClient) -> None:
-        self.client = client
-        self.clock = SharedClock()
-
-    def worker(self, name: str) -> Worker:
-        return Worker(self.client, self.clock, name)
-
-    async def run(self, seconds: float, *workers: Worker) -> None:
-        """Let the jobs of these workers run at their pace."""
-        for tick in range(1, round(seconds * TICKS_A_SECOND) + 1):
-            self.clock.pass_s(1 / TICKS_A_SECOND)
-            for worker in workers:
-                if tick % TICKS_A_SECOND == 0:
-                    await worker.heartbeat.beat()
-                    await worker.reaper.campaign()
-                await worker.reaper.look()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None
-    with RedisServer(binary) as running:
-        yield running
-
-
 @pytest.fixture
-async def fleet(server: RedisServer) -> AsyncIterator[Fleet]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
+async def fleet(client: RedisClient) -> Fleet[Worker]:
     for script in load_scripts().values():  # so that a count of calls does not depend on the order
         await client.call("SCRIPT", "LOAD", script.text)
-    yield Fleet(client)
-    await client.close()
+    return Fleet(client, Worker)
 
 
-async def test_slot_of_a_dead_worker_is_free_within_five_seconds(fleet: Fleet) -> None:
+async def test_slot_of_a_dead_worker_is_free_within_five_seconds(fleet: Fleet[Worker]) -> None:
     one, other, dies = (fleet.worker(name) for name in ("one", "other", "dies"))
     await fleet.run(5, one, other, dies)
     assert isinstance(await dies.take("a"), Lease)
@@ -154,7 +105,7 @@ async def test_slot_of_a_dead_worker_is_free_within_five_seconds(fleet: Fleet) -
     assert one.reports + other.reports == [(["dies"], 1)]
 
 
-async def test_slot_of_the_dead_leader_is_free_within_five_seconds(fleet: Fleet) -> None:
+async def test_slot_of_the_dead_leader_is_free_within_five_seconds(fleet: Fleet[Worker]) -> None:
     leads, other = fleet.worker("leads"), fleet.worker("other")
     await fleet.run(5, leads, other)
     assert leads.leadership.term is not None
@@ -166,7 +117,7 @@ async def test_slot_of_the_dead_leader_is_free_within_five_seconds(fleet: Fleet)
     assert other.reports == [(["leads"], 1)]
 
 
-async def test_dead_worker_is_dealt_with_twice_and_then_forgotten(fleet: Fleet) -> None:
+async def test_dead_worker_is_dealt_with_twice_and_then_forgotten(fleet: Fleet[Worker]) -> None:
     one, dies = fleet.worker("one"), fleet.worker("dies")
     await fleet.run(5, one, dies)
 
@@ -180,7 +131,7 @@ async def test_dead_worker_is_dealt_with_twice_and_then_forgotten(fleet: Fleet) 
 
 
 async def test_lease_that_arrived_after_the_first_sweep_is_found_by_the_second(
-    fleet: Fleet,
+    fleet: Fleet[Worker],
 ) -> None:
     one, dies = fleet.worker("one"), fleet.worker("dies")
     await fleet.run(5, one, dies)
@@ -193,7 +144,7 @@ async def test_lease_that_arrived_after_the_first_sweep_is_found_by_the_second(
     assert one.reports[1:] == [(["dies"], 1)]
 
 
-async def test_worker_without_the_role_does_not_reap(fleet: Fleet) -> None:
+async def test_worker_without_the_role_does_not_reap(fleet: Fleet[Worker]) -> None:
     one, other, dies = (fleet.worker(name) for name in ("one", "other", "dies"))
     await fleet.run(5, one, other, dies)
 
@@ -202,7 +153,7 @@ async def test_worker_without_the_role_does_not_reap(fleet: Fleet) -> None:
     assert (len(one.reports), other.reports) == (1, [])
 
 
-async def test_reaper_that_slept_after_its_decision_changes_nothing(fleet: Fleet) -> None:
+async def test_reaper_that_slept_after_its_decision_changes_nothing(fleet: Fleet[Worker]) -> None:
     one, back = fleet.worker("one"), fleet.worker("back")
 
     naps: list[int] = []
@@ -224,7 +175,7 @@ async def test_reaper_that_slept_after_its_decision_changes_nothing(fleet: Fleet
     assert one.reports == []
 
 
-async def test_worker_that_came_back_is_left_alone(fleet: Fleet) -> None:
+async def test_worker_that_came_back_is_left_alone(fleet: Fleet[Worker]) -> None:
     one, sleeps = fleet.worker("one"), fleet.worker("sleeps")
     await fleet.run(5, one, sleeps)
     await sleeps.take("a")
@@ -236,7 +187,7 @@ async def test_worker_that_came_back_is_left_alone(fleet: Fleet) -> None:
     assert isinstance(await one.take("b"), Refusal)
 
 
-async def test_worker_that_is_heard_at_the_last_moment_is_left_alone(fleet: Fleet) -> None:
+async def test_worker_that_is_heard_at_the_last_moment_is_left_alone(fleet: Fleet[Worker]) -> None:
     one, sleeps = fleet.worker("one"), fleet.worker("sleeps")
     await fleet.run(5, one, sleeps)
     await sleeps.take("a")
@@ -249,7 +200,9 @@ async def test_worker_that_is_heard_at_the_last_moment_is_left_alone(fleet: Flee
     assert isinstance(await one.take("b"), Refusal)
 
 
-async def test_nothing_happens_and_nothing_is_raised_while_redis_is_away(fleet: Fleet) -> None:
+async def test_nothing_happens_and_nothing_is_raised_while_redis_is_away(
+    fleet: Fleet[Worker],
+) -> None:
     one, dies = fleet.worker("one"), fleet.worker("dies")
     await fleet.run(5, one, dies)
     await dies.take("a")

@@ -1,7 +1,5 @@
 """One worker builds the snapshot at a time, and one that slept is refused; on a real Redis."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from cluster_gw.background.snapshot_builder import SnapshotBuilder
@@ -10,54 +8,32 @@ from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.routing.snapshot import Snapshot
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.leadership import Leadership
-from cluster_gw.store.membership import Membership
-from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.snapshots import ROLE, Reading, Snapshots
 from cluster_gw.store.survey import Findings
-from tests.fakes.redis_server import RedisServer, redis_binary
-from tests.store.clocks import NOW_MS, SharedClock
-
-TICKS_A_SECOND = 4
+from tests.background.fleet import Fleet, Member
+from tests.store.clocks import NOW_MS
 
 
 class Worker:
     """The jobs of one worker, run by hand; what it finds is told by the test."""
 
-    def __init__(self, client: RedisClient, clock: SharedClock, name: str) -> None:
-        scripts, keys = load_scripts(), Keys("gw1")
-        self.clock = clock
+    def __init__(self, member: Member) -> None:
+        self.clock = member.clock
         self.sleeps_s = 0.0
         self.seen: list[Reading] = []
         self.complaints: list[str] = []
-        self.membership = Membership(
-            client,
-            scripts,
-            keys,
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
-        )
-        self.leadership = Leadership(
-            client,
-            scripts,
-            keys,
-            role=ROLE,
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
-            server_now_ms=clock.server_now_ms,
-        )
+        self.membership = member.membership()
+        self.leadership = member.leadership(ROLE)
         snapshots = Snapshots(
-            client, scripts, keys, worker_id=name, server_now_ms=clock.server_now_ms
+            *member.tools, worker_id=member.name, server_now_ms=self.clock.server_now_ms
         )
         self.builder = SnapshotBuilder(
             self.membership,
             self.leadership,
             snapshots,
             survey=self._survey,
-            worker_id=name,
-            monotonic_s=clock.monotonic_s,
+            worker_id=member.name,
+            monotonic_s=self.clock.monotonic_s,
         )
         self.follower = SnapshotFollower(
             snapshots, on_read=self.seen.append, on_unreadable=self.complaints.append
@@ -77,45 +53,23 @@ class Worker:
             providers={"p": ProviderStanding(seen_ms=NOW_MS, failed=1)},
         )
 
+    async def each_second(self) -> None:
+        await self.membership.beat()
+        await self.builder.campaign()
+        await self.follower.look()
 
-class Fleet:
-    def __init__(self, client: RedisClient) -> None:
-        self.client = client
-        self.clock = SharedClock()
-
-    def worker(self, name: str) -> Worker:
-        return Worker(self.client, self.clock, name)
-
-    async def run(self, seconds: float, *workers: Worker) -> None:
-        """Let the jobs of these workers run at their pace."""
-        for tick in range(1, round(seconds * TICKS_A_SECOND) + 1):
-            self.clock.pass_s(1 / TICKS_A_SECOND)
-            for worker in workers:
-                if tick % TICKS_A_SECOND == 0:
-                    await worker.membership.beat()
-                    await worker.builder.campaign()
-                    await worker.follower.look()
-                await worker.builder.look()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None
-    with RedisServer(binary) as running:
-        yield running
+    async def each_tick(self) -> None:
+        await self.builder.look()
 
 
 @pytest.fixture
-async def fleet(server: RedisServer) -> AsyncIterator[Fleet]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
-    yield Fleet(client)
-    await client.close()
+def fleet(client: RedisClient) -> Fleet[Worker]:
+    return Fleet(client, Worker)
 
 
-async def test_one_worker_builds_every_five_seconds_and_all_see_the_same(fleet: Fleet) -> None:
+async def test_one_worker_builds_every_five_seconds_and_all_see_the_same(
+    fleet: Fleet[Worker],
+) -> None:
     workers = [fleet.worker(name) for name in ("a", "b", "c")]
 
     await fleet.run(22.0, *workers)
@@ -126,7 +80,7 @@ async def test_one_worker_builds_every_five_seconds_and_all_see_the_same(fleet: 
     assert steps == [5000] * 4
 
 
-async def test_a_snapshot_arrives_as_it_was_built(fleet: Fleet) -> None:
+async def test_a_snapshot_arrives_as_it_was_built(fleet: Fleet[Worker]) -> None:
     worker = fleet.worker("a")
 
     await fleet.run(2.0, worker)
@@ -144,7 +98,9 @@ async def test_a_snapshot_arrives_as_it_was_built(fleet: Fleet) -> None:
     assert reading.server_ms == NOW_MS + 2000
 
 
-async def test_another_builds_within_five_seconds_of_the_end_of_the_builder(fleet: Fleet) -> None:
+async def test_another_builds_within_five_seconds_of_the_end_of_the_builder(
+    fleet: Fleet[Worker],
+) -> None:
     first, second = fleet.worker("a"), fleet.worker("b")
     await fleet.run(7.0, first)
     await fleet.run(3.0, first, second)
@@ -157,7 +113,7 @@ async def test_another_builds_within_five_seconds_of_the_end_of_the_builder(flee
 
 
 async def test_a_builder_that_slept_is_refused_and_the_versions_of_the_other_stay(
-    fleet: Fleet,
+    fleet: Fleet[Worker],
 ) -> None:
     sleeper, other, watcher = (fleet.worker(name) for name in ("sleeper", "other", "watcher"))
     await fleet.run(2.0, sleeper, other, watcher)
@@ -171,7 +127,7 @@ async def test_a_builder_that_slept_is_refused_and_the_versions_of_the_other_sta
     assert {reading.snapshot.builder for reading in watcher.seen[1:]} <= {"other", "watcher"}
 
 
-async def test_a_worker_that_has_not_joined_does_not_run_for_the_role(fleet: Fleet) -> None:
+async def test_a_worker_that_has_not_joined_does_not_run_for_the_role(fleet: Fleet[Worker]) -> None:
     worker = fleet.worker("a")
 
     await worker.builder.campaign()
@@ -182,7 +138,7 @@ async def test_a_worker_that_has_not_joined_does_not_run_for_the_role(fleet: Fle
 
 
 async def test_a_snapshot_that_cannot_be_read_is_told_once_and_the_last_one_stays(
-    fleet: Fleet,
+    fleet: Fleet[Worker],
 ) -> None:
     worker = fleet.worker("a")
     await fleet.run(1.0, worker)
@@ -196,7 +152,7 @@ async def test_a_snapshot_that_cannot_be_read_is_told_once_and_the_last_one_stay
     assert worker.versions == [NOW_MS + 1000]
 
 
-async def test_a_server_that_lost_its_data_takes_no_snapshot_away(fleet: Fleet) -> None:
+async def test_a_server_that_lost_its_data_takes_no_snapshot_away(fleet: Fleet[Worker]) -> None:
     worker = fleet.worker("a")
     await fleet.run(1.0, worker)
     await worker.follower.look()

@@ -33,6 +33,17 @@ def valkey_binary() -> str | None:
     return str(path) if path.is_file() else None
 
 
+DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
+"""Options of a server that keeps its data when it is killed."""
+
+
+def needed_redis() -> str:
+    """Give the path of the server that these tests cannot do without."""
+    binary = redis_binary()
+    assert binary is not None, "redis-server is missing; `make test` installs it"
+    return binary
+
+
 class RedisServer:
     """One server process that a test owns; `with` starts and ends it.
 

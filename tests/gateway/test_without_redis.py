@@ -1,7 +1,7 @@
 """One worker whose Redis is gone: what clients, the log and the metrics say."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -11,20 +11,16 @@ from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.catalog import Metric
 from tests.fakes.gateway import Gateway, provider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
 from tests.gateway.requests import chat, post
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 RPM = 9  # after one request eight are left, and half of them are this worker's
 
 
 @pytest.fixture
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary, *DURABLE) as server:
-        yield server
+def server(durable_server: RedisServer) -> RedisServer:
+    return durable_server
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Settling what a client holds, and the words in which it is refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,28 +18,10 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import ClientId, LeaseId
-from tests.fakes.redis_server import RedisServer, redis_binary
 
 EVERYTHING = Allowance(
     rpm=60, tpm=9000, concurrency=8, monthly_tokens=1_000_000, monthly_micro_usd=2_500_000
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: RedisServer) -> AsyncIterator[RedisClient]:
-    server.command("FLUSHALL")
-    client = RedisClient(server.url, prefix="gw1")
-    await client.start(5.0)
-    yield client
-    await client.close()
 
 
 @pytest.fixture

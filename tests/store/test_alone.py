@@ -1,6 +1,6 @@
 """A worker without Redis: what it lets in, and what Redis knows of it afterwards."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from redis import Redis
@@ -14,7 +14,7 @@ from cluster_gw.store.alone import AwayError, Mode
 from cluster_gw.store.journal import Journal
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ComboId
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
 from tests.lua.calls import Admission
 from tests.store.clocks import NOW_MS
@@ -22,7 +22,6 @@ from tests.store.lone_worker import DONE, WINDOW, LoneWorker, target
 
 pytestmark = pytest.mark.timeout(60)
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 FAILED = Settlement(
     counts_request=True,
     tokens=0,
@@ -38,12 +37,8 @@ LIMITED = Settlement(
 
 
 @pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A server that keeps its data when it is killed."""
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary, *DURABLE) as server:
-        yield server
+def server(durable_server: RedisServer) -> RedisServer:
+    return durable_server
 
 
 @pytest.fixture

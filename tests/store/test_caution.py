@@ -1,7 +1,7 @@
 """A loss that some workers wait out while others spend their shares: no limit is exceeded by it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 
 import msgspec
@@ -28,7 +28,6 @@ from tests.store.lone_worker import DONE, KEYS, USED, LoneWorker, claim, target
 
 pytestmark = pytest.mark.timeout(60)
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 CAUTION_S = 1.0
 NOTICED_S = 0.15  # longer than a blip, shorter than the grace
 AWAY_S = 0.3
@@ -37,11 +36,8 @@ HUGE = Demand(input_tokens=500, output_tokens=300)
 
 
 @pytest.fixture
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary, *DURABLE) as server:
-        yield server
+def server(durable_server: RedisServer) -> RedisServer:
+    return durable_server
 
 
 @pytest.fixture

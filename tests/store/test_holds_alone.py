@@ -1,26 +1,21 @@
 """Clients' own limits while Redis is away."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
 from cluster_gw.store.alone import AwayError, Mode
 from cluster_gw.store.clients import ClientRefusal, Standing
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 from tests.store.lone_worker import USED, LoneWorker, claim
 
 pytestmark = pytest.mark.timeout(60)
 
-DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-
 
 @pytest.fixture
-def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary, *DURABLE) as server:
-        yield server
+def server(durable_server: RedisServer) -> RedisServer:
+    return durable_server
 
 
 @pytest.fixture
