@@ -8,13 +8,12 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import load_scripts
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None
+    binary = needed_redis()
     server = RedisServer(binary)  # not started yet
     yield server
     server.kill()

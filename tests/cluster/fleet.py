@@ -15,7 +15,7 @@ import msgspec
 
 from tests.cluster.load import Outcomes, spread
 from tests.fakes.group import GatewayGroup
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until
 
 WORKERS: Final = 3
@@ -56,8 +56,7 @@ class Fleet(msgspec.Struct, frozen=True):
 @contextmanager
 def running_fleet(config: Mapping[str, Any]) -> Iterator[Fleet]:
     """Run three workers that hear each other."""
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
+    binary = needed_redis()
     with ExitStack() as running:
         redis = running.enter_context(RedisServer(binary))
         groups = [

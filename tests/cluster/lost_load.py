@@ -15,7 +15,7 @@ import msgspec
 from cluster_gw.store.keys import Keys
 from tests.cluster.pools import chat
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 OURS: Final = re.compile(r"gw;dur=([\d.]+), redis;dur=([\d.]+)")
 GIVE_UP_S: Final = 20.0
@@ -150,9 +150,7 @@ async def until(holds: Callable[[GatewayGroup], bool], group: GatewayGroup) -> N
 
 
 def binary() -> str:
-    found = redis_binary()
-    assert found is not None, "redis-server is missing; `make test` installs it"
-    return found
+    return needed_redis()
 
 
 def simulated(host: str = "127.0.0.1", **limits: int) -> SimulatedProvider:

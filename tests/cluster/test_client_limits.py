@@ -15,7 +15,7 @@ from redis import Redis
 from tests.cluster.load import Outcomes, spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
 
@@ -37,28 +37,20 @@ def auth(name: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def provider() -> Iterator[SimulatedProvider]:
     with SimulatedProvider({"any_key": True, "any_model": True, "latency_ms": 30}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def group(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
-    with GatewayGroup(configuration(provider), workers=3, redis_url=redis.url) as running:
+def group(server: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    with GatewayGroup(configuration(provider), workers=3, redis_url=server.url) as running:
         yield running
 
 
 @pytest.fixture
-def victim(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
-    with GatewayGroup(configuration(provider), workers=1, redis_url=redis.url) as running:
+def victim(server: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    with GatewayGroup(configuration(provider), workers=1, redis_url=server.url) as running:
         yield running
 
 
@@ -95,7 +87,7 @@ async def one_after_the_other(url: str, count: int) -> list[int]:
 
 
 def test_three_workers_admit_exactly_what_the_client_may_ask_in_a_minute(
-    group: GatewayGroup, provider: SimulatedProvider, redis: RedisServer
+    group: GatewayGroup, provider: SimulatedProvider, server: RedisServer
 ) -> None:
     url = f"{group.base_url}/v1/chat/completions"
     requests_before, tokens_before = provided(provider)
@@ -112,7 +104,7 @@ def test_three_workers_admit_exactly_what_the_client_may_ask_in_a_minute(
     requests, tokens = provided(provider)
     assert requests - requests_before == RPM + 30
 
-    link = Redis.from_url(redis.url, protocol=2, decode_responses=True)
+    link = Redis.from_url(server.url, protocol=2, decode_responses=True)
     counted = present(texts(link, "gw1:c:{busy}"))
     spent = tokens - tokens_before
     assert spent > 0

@@ -8,7 +8,7 @@ import pytest
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.admission import Lease
 from tests.fakes.redis_cluster import RedisCluster
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until_soon
 from tests.lua.window_fields import present
 from tests.store.lone_worker import DONE, KEYS, LoneWorker, target
@@ -20,8 +20,7 @@ BACK_S = 15.0
 
 @pytest.fixture
 def cluster() -> Iterator[RedisCluster]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
+    binary = needed_redis()
     with RedisCluster(binary) as cluster:
         yield cluster
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.lua.window_fields import present
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
@@ -51,8 +51,7 @@ class Fleet(msgspec.Struct, frozen=True):
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    binary = redis_binary()
-    assert binary is not None
+    binary = needed_redis()
     simulated = {
         "keys": {"upstream-secret": {"label": "a1", "concurrency": SLOTS}},
         "enforce": False,  # a refusal of its own would hide ours

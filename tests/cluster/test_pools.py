@@ -12,7 +12,7 @@ from redis import Redis
 from tests.cluster.load import spread
 from tests.cluster.pools import chat
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until
 from tests.lua.calls import texts
 
@@ -33,29 +33,21 @@ class Served(msgspec.Struct):
 
 
 @pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def provider() -> Iterator[SimulatedProvider]:
     with SimulatedProvider({"any_key": True, "any_model": True, "latency_ms": 30}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def group(redis: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
-    with GatewayGroup(configuration(provider), workers=3, redis_url=redis.url) as running:
+def group(server: RedisServer, provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    with GatewayGroup(configuration(provider), workers=3, redis_url=server.url) as running:
         running.wait_for_all_workers()
         yield running
 
 
 @pytest.fixture
-def link(redis: RedisServer) -> Redis:
-    return Redis.from_url(redis.url, protocol=2, decode_responses=True)
+def link(server: RedisServer) -> Redis:
+    return Redis.from_url(server.url, protocol=2, decode_responses=True)
 
 
 def configuration(provider: SimulatedProvider) -> dict[str, Any]:

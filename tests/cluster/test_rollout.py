@@ -15,7 +15,7 @@ from tests.cluster.load import Outcomes, spread
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, Running, SimulatedProvider, free_port
 from tests.fakes.next_version import FIELD, next_version
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
@@ -42,8 +42,7 @@ class Site(msgspec.Struct, frozen=True):
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
+    binary = needed_redis()
     keys = {"upstream-secret": {"label": "a1", "rpm": RPM}}
     with (
         RedisServer(binary) as redis,

@@ -8,14 +8,13 @@ import pytest
 
 from tests.cluster.pools import one_model
 from tests.fakes.group import Running, free_port
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 
 def test_a_worker_refuses_a_newer_schema_and_serves_nothing(tmp_path: Path) -> None:
-    binary = redis_binary()
-    assert binary is not None
+    binary = needed_redis()
     port, admin_port = free_port(), free_port()
     config = tmp_path / "gw.json"
     with RedisServer(binary) as server:

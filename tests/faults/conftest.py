@@ -6,14 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from cluster_gw.pipeline import attempt
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server
 
 

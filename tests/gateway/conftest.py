@@ -10,14 +10,12 @@ import pytest
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server.url
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.gateway import Gateway, provider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.gateway.requests import chat, post
 from tests.lua.window_fields import present
 
@@ -20,8 +20,7 @@ AUTH = {"Authorization": f"Bearer {KEY}"}
 
 @pytest.fixture
 def server() -> RedisServer:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
+    binary = needed_redis()
     return RedisServer(binary)
 
 

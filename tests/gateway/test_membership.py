@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.gateway import Gateway, provider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 
 LISTED = ("ZSCORE", "gw1:{mem}:workers", "w1")
 NOBODY = b"$-1\r\n"
@@ -15,9 +15,7 @@ NOBODY = b"$-1\r\n"
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None
-    with RedisServer(binary) as running:
+    with RedisServer(needed_redis()) as running:
         yield running
 
 

@@ -2,21 +2,16 @@
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
-from redis import Redis
 
 from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.batches import UNDONE
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import MARK_MS, AdmissionModel, Ring
 from tests.lua.calls import (
@@ -31,6 +26,7 @@ from tests.lua.calls import (
     Admission,
     scores,
 )
+from tests.lua.machine import ScriptMachine, run_machine
 from tests.lua.window_fields import Held
 
 ROUTES: Final = (
@@ -63,16 +59,12 @@ STEPS_MS: Final = st.one_of(
 )
 
 
-class AdmissionMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class AdmissionMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = Admission(self.redis, load_scripts())
+        self.scripts = Admission(self.redis, self.loaded)
         self.model = AdmissionModel()
-        self.now_ms = self.latest_ms = NOW_MS
+        self.latest_ms = NOW_MS
         self.told: dict[str, int] = {}
         self.routes: dict[str, tuple[str, ...]] = {}
 
@@ -335,14 +327,4 @@ def shown(ring: Ring) -> tuple[int, list[int], dict[int, list[int]]]:
 
 
 def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
-    AdmissionMachine.server = redis_7
-
-    run_state_machine_as_test(
-        AdmissionMachine,
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(AdmissionMachine, redis_7, histories=30, steps=40)

@@ -2,24 +2,20 @@
 
 from typing import Any, Final
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
-from redis import Redis
 
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import MARK_MS, AdmissionModel
-from tests.lua.calls import CAPPED, KEYS, MODEL, NOW_MS, OTHER, SLOT, WHOLE, Admission, texts
+from tests.lua.calls import CAPPED, KEYS, MODEL, OTHER, SLOT, WHOLE, Admission, texts
 from tests.lua.caps_model import DAY_MS, CapsModel, Taken
+from tests.lua.machine import ScriptMachine, run_machine
 from tests.lua.test_admission_machine import read_ring, shown
 
 KNOWN: Final = KEYS.lease_expiries(SLOT)
@@ -49,16 +45,11 @@ STEPS_MS: Final = st.one_of(
 )
 
 
-class CapsMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class CapsMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = Admission(self.redis, load_scripts())
+        self.scripts = Admission(self.redis, self.loaded)
         self.windows, self.capped = AdmissionModel(), CapsModel()
-        self.now_ms = NOW_MS
         self.asked = 0
         self.routes: dict[str, tuple[str, ...]] = {}
 
@@ -174,14 +165,4 @@ class CapsMachine(RuleBasedStateMachine):
 
 
 def test_caps_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
-    CapsMachine.server = redis_7
-
-    run_state_machine_as_test(
-        CapsMachine,
-        settings=settings(
-            max_examples=50,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(CapsMachine, redis_7, histories=50, steps=40)

@@ -2,24 +2,20 @@
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
-from redis import Redis
 
 from cluster_gw.core.limits.allowance import Allowance
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import MARK_MS
 from tests.lua.calls import NOW_MS, scores
 from tests.lua.client_calls import COUNTERS, EXPIRIES, ClientScripts
 from tests.lua.client_model import ClientModel
+from tests.lua.machine import ScriptMachine, run_machine
 from tests.lua.test_admission_machine import read_ring, shown
 from tests.lua.window_fields import Held
 
@@ -45,16 +41,12 @@ STEPS_MS: Final = st.one_of(
 )
 
 
-class ClientMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class ClientMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = ClientScripts(self.redis, load_scripts())
+        self.scripts = ClientScripts(self.redis, self.loaded)
         self.model = ClientModel()
-        self.now_ms = self.latest_ms = NOW_MS
+        self.latest_ms = NOW_MS
         self.told: dict[str, int] = {}
 
     @initialize(allowance=ALLOWANCES)
@@ -154,14 +146,4 @@ class ClientMachine(RuleBasedStateMachine):
 
 
 def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
-    ClientMachine.server = redis_7
-
-    run_state_machine_as_test(
-        ClientMachine,
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(ClientMachine, redis_7, histories=30, steps=40)

@@ -1,8 +1,6 @@
 """The scripts of clients, case by case, on both servers."""
 
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +15,7 @@ from cluster_gw.store.scripts import Scripts, find_folder
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import NOW_MS, texts
 from tests.lua.client_calls import CLIENT_KEYS, COUNTERS, ClientScripts
+from tests.lua.racing import race
 from tests.lua.window_fields import leases, present
 
 RACED = 200
@@ -231,20 +230,9 @@ def test_gates_of_lua_and_python_are_the_same() -> None:
 def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
     redis_7: RedisServer, redis: Redis
 ) -> None:
-    racers = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.lua.client_racer", redis_7.url, f"racer{number}"),
-                *(str(ATTEMPTS), str(RACED)),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(3)
-    ]
-    granted = [int(racer.communicate(timeout=15)[0]) for racer in racers]
+    granted = race("tests.lua.client_racer", redis_7.url, attempts=ATTEMPTS, limit=RACED)
 
-    assert sum(granted) == RACED
+    assert granted == RACED
     now = present(texts(redis, COUNTERS))
     assert (now["pr"], now["pt"], now["i"]) == (RACED * 8, RACED * 3, 0)
     assert leases(texts(redis, COUNTERS)) == {}

@@ -2,30 +2,24 @@
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
-from redis import Redis
 
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.cooldown import Cause, Climb, Cooldown, Scope, Source
 from cluster_gw.core.limits.windows import DAY_WIDTH_MS, Limits
 from cluster_gw.store.lease import Outcome
 from cluster_gw.store.plan import a_day
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.admission_model import AdmissionModel
 from tests.lua.calls import (
     HEALTH,
     KEYS,
     MODEL,
-    NOW_MS,
     OTHER,
     OTHER_HEALTH,
     SLOT,
@@ -36,6 +30,7 @@ from tests.lua.calls import (
     texts,
 )
 from tests.lua.health_model import POLICY, HealthModel
+from tests.lua.machine import ScriptMachine, run_machine
 
 ROUTES: Final = ((MODEL, WHOLE), (OTHER, WHOLE), (MODEL,))
 RECORDS: Final = {MODEL: HEALTH, OTHER: OTHER_HEALTH}
@@ -81,16 +76,11 @@ EXEMPT: Final = st.builds(
 OUTCOMES: Final = st.one_of(st.just(ANSWERED), st.just(SICK), FAILED, EXEMPT, EXEMPT)
 
 
-class HealthMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class HealthMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = Admission(self.redis, load_scripts())
+        self.scripts = Admission(self.redis, self.loaded)
         self.windows, self.health = AdmissionModel(), HealthModel()
-        self.now_ms = NOW_MS
         self.told: dict[str, tuple[int, int]] = {}
         self.seconds: dict[str, int] = {}
         self.routes: dict[str, tuple[str, ...]] = {}
@@ -215,14 +205,4 @@ class HealthMachine(RuleBasedStateMachine):
 
 
 def test_health_follows_its_rules_after_every_step(redis_7: RedisServer) -> None:
-    HealthMachine.server = redis_7
-
-    run_state_machine_as_test(
-        HealthMachine,
-        settings=settings(
-            max_examples=80,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(HealthMachine, redis_7, histories=80, steps=50)

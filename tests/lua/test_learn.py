@@ -4,9 +4,8 @@ import math
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 from redis import Redis
 from redis.exceptions import ResponseError
 
@@ -20,9 +19,10 @@ from cluster_gw.core.limits.estimate import (
     add,
     decay,
 )
-from cluster_gw.store.scripts import Scripts, find_folder, load_scripts
+from cluster_gw.store.scripts import Scripts, find_folder
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import KEYS, NOW_MS
+from tests.lua.machine import ScriptMachine, run_machine
 
 ROUTES: Final = ("a/one", "b/two")
 FIELDS: Final = (
@@ -143,17 +143,12 @@ def test_constants_of_lua_and_python_are_the_same() -> None:
     )
 
 
-class LearnMachine(RuleBasedStateMachine):
+class LearnMachine(ScriptMachine):
     """Any number of workers teach and ask, and clocks step back."""
-
-    server: RedisServer
 
     def __init__(self) -> None:
         super().__init__()
-        redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        redis.flushall()
-        self.learn = Learn(redis, load_scripts())
-        self.now_ms = NOW_MS
+        self.learn = Learn(self.redis, self.loaded)
         self.known: dict[int, tuple[int, Learned]] = {}
 
     @rule(step_ms=STEPS_MS)
@@ -174,14 +169,4 @@ class LearnMachine(RuleBasedStateMachine):
 
 
 def test_script_and_rules_agree_after_every_step(redis_7: RedisServer) -> None:
-    LearnMachine.server = redis_7
-
-    run_state_machine_as_test(
-        LearnMachine,
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(LearnMachine, redis_7, histories=30, steps=25)

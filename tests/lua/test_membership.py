@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from cluster_gw.store.scripts import Scripts, load_scripts
+from cluster_gw.store.scripts import Scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import KEYS, NOW_MS, scores, texts
+from tests.lua.machine import ScriptMachine, run_machine
 
 SILENT_MS: Final = 1_500
 DEAD_MS: Final = 4_000
@@ -48,15 +48,10 @@ class Cluster:
         return reply
 
 
-class ClusterMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class ClusterMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        redis.flushall()
-        self.cluster = Cluster(redis, load_scripts())
-        self.now_ms = NOW_MS
+        self.cluster = Cluster(self.redis, self.loaded)
         self.beats: dict[str, int] = {}
         self.owner, self.until_ms, self.fence = "", 0, 0
 
@@ -124,17 +119,7 @@ class ClusterMachine(RuleBasedStateMachine):
 
 
 def test_scripts_and_model_agree_after_every_step(redis_7: RedisServer) -> None:
-    ClusterMachine.server = redis_7
-
-    run_state_machine_as_test(
-        ClusterMachine,
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(ClusterMachine, redis_7, histories=30, steps=40)
 
 
 @pytest.fixture

@@ -2,23 +2,19 @@
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
-from redis import Redis
 
 from cluster_gw.core.limits.bench import Bench, BenchPolicy, book, succeed
 from cluster_gw.core.limits.penalty import NO_PENALTY, PenaltyPolicy, change
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import NOW_MS, texts
+from tests.lua.calls import texts
 from tests.lua.health_calls import RECORD, ModelScripts
+from tests.lua.machine import ScriptMachine, run_machine
 
 CODES: Final = ("upstream_error", "timeout", "model_not_found")
 STEPS_MS: Final = st.one_of(
@@ -30,15 +26,10 @@ STEPS_MS: Final = st.one_of(
 POINTS: Final = st.sampled_from((0.0, 1.0, 3.0, 0.25, -1.0))
 
 
-class ModelHealthMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class ModelHealthMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = ModelScripts(self.redis, load_scripts())
-        self.now_ms = NOW_MS
+        self.scripts = ModelScripts(self.redis, self.loaded)
         self.bench, self.penalty = Bench(), NO_PENALTY
         self.points_by = self.bench_by = ""
         self.why: dict[str, str] = {}
@@ -170,14 +161,4 @@ class ModelHealthMachine(RuleBasedStateMachine):
 
 
 def test_model_health_follows_its_rules_after_every_step(redis_7: RedisServer) -> None:
-    ModelHealthMachine.server = redis_7
-
-    run_state_machine_as_test(
-        ModelHealthMachine,
-        settings=settings(
-            max_examples=80,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(ModelHealthMachine, redis_7, histories=80, steps=50)

@@ -3,16 +3,14 @@
 from typing import Final
 
 import msgspec
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from redis import Redis
+from hypothesis.stateful import invariant, rule
 
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.outage import Entry, Outage, enter, fail, recent, release, succeed
-from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import NOW_MS, texts
+from tests.lua.machine import ScriptMachine, run_machine
 from tests.lua.outage_calls import OUTAGE, REST_MS, OutageScripts
 
 STEPS_MS: Final = st.one_of(
@@ -25,15 +23,11 @@ TARGETS: Final = ("k1/a", "k2/a", "k1/b", "k2/b")
 MARK_MS: Final = 600_000
 
 
-class OutageMachine(RuleBasedStateMachine):
-    server: RedisServer
-
+class OutageMachine(ScriptMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
-        self.redis.flushall()
-        self.scripts = OutageScripts(self.redis, load_scripts())
-        self.now_ms = self.latest_ms = NOW_MS
+        self.scripts = OutageScripts(self.redis, self.loaded)
+        self.latest_ms = NOW_MS
         self.outage = Outage()
         self.worker = ""
         self.asked: list[str] = []
@@ -169,14 +163,4 @@ class OutageMachine(RuleBasedStateMachine):
 
 
 def test_breaker_of_a_provider_follows_its_rule_after_every_step(redis_7: RedisServer) -> None:
-    OutageMachine.server = redis_7
-
-    run_state_machine_as_test(
-        OutageMachine,
-        settings=settings(
-            max_examples=50,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_machine(OutageMachine, redis_7, histories=50, steps=50)

@@ -1,10 +1,8 @@
-import subprocess
-import sys
-
 from redis import Redis
 
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import KEYS, texts
+from tests.lua.racing import race
 from tests.lua.window_fields import numbers
 
 ATTEMPTS = 120
@@ -14,20 +12,9 @@ LIMIT = 200
 def test_three_processes_racing_for_a_limit_get_exactly_the_limit(
     redis_7: RedisServer, redis: Redis
 ) -> None:
-    racers = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.lua.racer", redis_7.url, f"racer{number}"),
-                *(str(ATTEMPTS), str(LIMIT)),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(3)
-    ]
-    granted = [int(racer.communicate(timeout=15)[0]) for racer in racers]
+    granted = race("tests.lua.racer", redis_7.url, attempts=ATTEMPTS, limit=LIMIT)
 
-    assert sum(granted) == LIMIT
+    assert granted == LIMIT
     window = KEYS.model_window(KEYS.slot("p", "a"), "k", "m")
     counted = numbers(texts(redis, window))
     assert (counted["hrs"], counted["i"]) == (LIMIT, LIMIT)

@@ -9,7 +9,7 @@ from openai import AsyncOpenAI, OpenAI
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.units import BYTES_PER_MB
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.sdk.background_loop import BackgroundLoop
 from tests.sdk.calls import Client
 from tests.sdk.gateway_process import GatewayProcess
@@ -62,8 +62,7 @@ def simulator(background: BackgroundLoop) -> Iterator[Simulator]:
 @pytest.fixture(scope="session")
 def gateway_url(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the running gateway is, without `/v1`."""
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
+    binary = needed_redis()
     folder = tmp_path_factory.mktemp("gateway")
     with RedisServer(binary) as redis, Mirror() as mirror:
         config = configuration(simulator.base_url, mirror.base_url)

@@ -10,7 +10,7 @@ from tests.cluster.failover_load import ACCOUNTS, FREE, FailoverLoad, window
 from tests.fakes.redis_cluster import RedisCluster
 from tests.fakes.redis_nodes import RedisNode
 from tests.fakes.redis_sentinel import SentinelService
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
@@ -21,9 +21,7 @@ FROZEN_S: Final = 1.5  # after it was left
 
 @pytest.fixture
 def binary() -> str:
-    found = redis_binary()
-    assert found is not None, "redis-server is missing; `make test` installs it"
-    return found
+    return needed_redis()
 
 
 async def lose(

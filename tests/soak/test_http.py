@@ -10,7 +10,7 @@ from redis import Redis
 from cluster_gw.store.keys import Keys
 from tests.cluster.load import Outcomes, spread
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
@@ -95,9 +95,7 @@ async def load(group: GatewayGroup, a_minute: int) -> Outcomes:
 
 @pytest.fixture
 def redis() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.lua.calls import texts
 from tests.lua.window_fields import present
 from tests.soak.crowd import CALLERS, Crowd
@@ -29,9 +29,7 @@ SIZES: Final = [
 async def test_eight_processes_exceed_nothing_waste_nothing_and_count_exactly(
     admissions: int, kills: int, tmp_path: Path
 ) -> None:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         crowd = Crowd(
             server.url, tmp_path, share=admissions // GROUPS, kills=kills, seed=admissions
         )

@@ -21,7 +21,7 @@ from cluster_gw.store.lane import MissedError
 from cluster_gw.store.ledger import Bound, Ledger, Unit
 from cluster_gw.units import LeaseId
 from tests.fakes.redis_masters import TwoMasters
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.relay import Relay
 from tests.fakes.waiting import until_soon
 from tests.store.lone_worker import DONE, KEYS, USED, LoneWorker, claim, target
@@ -248,8 +248,7 @@ async def test_client_that_is_let_in_by_what_is_kept_free_is_told_all_that_is_le
 
 
 async def test_part_of_a_cluster_that_nobody_asked_for_meanwhile_is_asked_with_caution() -> None:
-    binary = redis_binary()
-    assert binary is not None
+    binary = needed_redis()
     with TwoMasters(binary) as masters:
         async with LoneWorker(None, workers=0, url=masters.url, hand_over_s=CAUTION_S) as worker:
             assert isinstance(await worker.reserve("before", RPM), Lease)

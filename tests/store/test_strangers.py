@@ -9,7 +9,7 @@ from cluster_gw.errors import StoreLostError
 from cluster_gw.store.alone import AwayError
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until_soon
 from tests.store.lone_worker import KEYS, LoneWorker
 
@@ -20,9 +20,7 @@ AT_ONCE_S = 0.1  # the deadline of a call is five times that
 
 @pytest.fixture
 async def worker() -> AsyncIterator[LoneWorker]:
-    binary = redis_binary()
-    assert binary is not None, "redis-server is missing; `make test` installs it"
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         async with LoneWorker(server) as worker:
             yield worker
 
