@@ -83,7 +83,7 @@ def known(one: Route, number: int) -> RouteSignals:
     target = TargetSignals(statistics=statistics, remaining=(number % 11) / 10)
     return route_signals(
         one,
-        [target],
+        {one.keys[0].id: target},
         HeadroomPolicy(),
         penalty_points=3.0 if number % 5 == 0 else 0.0,
         most_points=10.0,

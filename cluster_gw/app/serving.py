@@ -40,6 +40,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
                 breaker=routing.breaker,
                 estimates=routing.estimates,
                 headroom=routing.headroom,
+                roomiest_key_first=routing.key_selection == "least-remaining",
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,
                 bench=routing.bench,

@@ -1,22 +1,64 @@
 """The targets a request may still try, in order: the rest of its one ranking.
 
 What a failure says about others is applied here: a sick provider goes behind all others and is
-tried only when nothing else is left, a wrong model or a dead key is struck out.
+tried only when nothing else is left, a wrong model or a dead key is struck out. Which key of a
+route goes first is decided when the route's turn comes: most routes of a ranking never have one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from cluster_gw.core.outcome.classify import SkipScope
+from cluster_gw.core.routing.key_choice import best_first, roomiest_first
+from cluster_gw.core.routing.signals import UNKNOWN_ROUTE
+from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.units import RouteId
+
+
+class KeyOrder:
+    """Tells in which order the keys of a route are tried in one request.
+
+    Args:
+        inputs: what the ranking was made by.
+        roomiest_first: what is left of a key's limits counts before what was learned of it.
+    """
+
+    __slots__ = ("_inputs", "_roomiest_first")
+
+    def __init__(self, inputs: StrategyInputs, *, roomiest_first: bool = False) -> None:
+        self._inputs = inputs
+        self._roomiest_first = roomiest_first
+
+    def order(self, targets: Sequence[Target]) -> list[Target]:
+        """Order the targets of one route, which come in turn."""
+        signals, route = self._inputs.signals, targets[0].route
+        keys = [target.key for target in targets]
+        learned = signals.routes.get(route.id, UNKNOWN_ROUTE).keys
+        places = best_first(keys, learned, self._inputs.chance)
+        if self._roomiest_first:
+            known = signals.targets.get(route.id, {})
+            remaining = {key: one.remaining for key, one in known.items()}
+            places = roomiest_first(keys, places, remaining)
+        return [targets[place] for place in places]
+
+
+IN_TURN = KeyOrder(StrategyInputs())
 
 
 class Backlog:
-    """Ordered targets of one request."""
+    """Ordered targets of one request.
 
-    __slots__ = ("_deferred", "_targets")
+    Args:
+        targets: by the ranking; those of one route stand together, its keys in turn.
+        keys: decides between the keys of a route.
+    """
 
-    def __init__(self, targets: Iterable[Target]) -> None:
+    __slots__ = ("_deferred", "_keys", "_ordered", "_targets")
+
+    def __init__(self, targets: Iterable[Target], keys: KeyOrder = IN_TURN) -> None:
         self._targets = list(targets)
+        self._keys = keys
+        self._ordered: set[RouteId] = set()
         self._deferred: set[str] = set()
 
     def __len__(self) -> int:
@@ -24,10 +66,22 @@ class Backlog:
 
     def take(self) -> Target | None:
         """Give the next target and strike it out; None when none is left."""
+        targets = self._targets
+        if not targets:
+            return None
+        place = self._next() if self._deferred else 0
+        route = targets[place].route
+        is_one_of_many = place + 1 < len(targets) and targets[place + 1].route is route
+        if is_one_of_many and route.id not in self._ordered:
+            self._order(place)
+        return targets.pop(place)
+
+    def _next(self) -> int:
+        """Give the place of the first target whose provider is not behind the others."""
         for place, target in enumerate(self._targets):
             if target.route.provider not in self._deferred:
-                return self._targets.pop(place)
-        return self._targets.pop(0) if self._targets else None
+                return place
+        return 0
 
     def siblings(self, target: Target) -> list[Target]:
         """The other keys of a target's route that may still be tried."""
@@ -48,6 +102,15 @@ class Backlog:
                 self._deferred.add(failed.route.provider)
             case SkipScope.NONE:
                 pass
+
+    def _order(self, place: int) -> None:
+        """Order the keys of the route at a place, once."""
+        targets, route = self._targets, self._targets[place].route
+        end = place
+        while end < len(targets) and targets[end].route is route:
+            end += 1
+        targets[place:end] = self._keys.order(targets[place:end])
+        self._ordered.add(route.id)
 
     def _keep(self, wanted: Callable[[Target], bool]) -> None:
         self._targets = [target for target in self._targets if wanted(target)]

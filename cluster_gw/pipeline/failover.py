@@ -18,7 +18,7 @@ from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
-from cluster_gw.pipeline.backlog import Backlog
+from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
@@ -78,7 +78,10 @@ class Failover:
         self._clock = shell.clock
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(exchange.started_s))
         targets = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        self._backlog = Backlog(targets)
+        self._backlog = Backlog(
+            targets,
+            KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first),
+        )
         self._turn = Turn(shell.waiting, exchange, targets)
         self._refused: list[Refused] = []
         self._tried: list[Target] = []

@@ -31,7 +31,11 @@ class QueuePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of the failover loop, and what failures lead to."""
+    """Bounds of the failover loop, and what failures lead to.
+
+    Attributes:
+        roomiest_key_first: of a route's keys the one goes first that has most left.
+    """
 
     peek: PeekPolicy = PeekPolicy()
     attempts: AttemptPolicy = AttemptPolicy()
@@ -46,6 +50,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     probe: ProbePolicy = ProbePolicy()
     estimates: EstimatePolicy = EstimatePolicy()
     headroom: HeadroomPolicy = HeadroomPolicy()
+    roomiest_key_first: bool = False
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):

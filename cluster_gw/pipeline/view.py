@@ -79,15 +79,14 @@ def build_view(
             if standing is not None:
                 points = standing.points_at(reading.server_ms, policy.penalty)
         of_targets[route] = of_keys
-        keys = tuple(of_keys.values())
         of_routes[route] = route_signals(
             runtime.catalog.routes[route],
-            keys,
+            of_keys,
             policy.headroom,
             penalty_points=points,
             most_points=policy.penalty.max,
         )
-        bar = bar_of_route(keys)
+        bar = bar_of_route(tuple(of_keys.values()))
         if bar is not None:
             barred[route] = bar
     signals = Signals(

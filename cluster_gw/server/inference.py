@@ -195,6 +195,7 @@ class Inference:
             started_s=started_s,
             deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
             rotation=current.rotation,
+            inputs=inputs,
         )
 
     async def _run(self, exchange: Exchange, arrival: Arrival) -> None:

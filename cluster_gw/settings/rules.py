@@ -19,7 +19,6 @@ DEFAULTS: Final = Settings()
 UNAVAILABLE: Final = (
     "cache.enabled",
     "redis.cache_url",
-    "routing.key_selection",
     "routing.affinity_hash",
     "unify.merges",
     "unify.splits",

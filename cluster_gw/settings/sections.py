@@ -163,7 +163,9 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     """Everything that tunes the choice of a target and the loop over targets.
 
     Attributes:
-        key_selection: which key of a route goes first; `auto` learns it.
+        key_selection: which key of a route goes first: `auto` draws by what was learned of them
+            once two were used, and takes them in turn before; `least-remaining` takes the one with
+            most of its limits left (of keys of one account none has), else as `auto`.
         headroom: how scarce quota lowers a score.
         explore_unmeasured: share of requests that try a route without statistics.
         affinity_hash: how prefix affinity maps prompts to routes.

@@ -6,6 +6,7 @@ import secrets
 import signal
 import socket
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -16,6 +17,9 @@ from cluster_gw.supervisor.listening import WorkerSocket
 from cluster_gw.supervisor.merging import MetricSum
 
 REDIS_URL_VARIABLE: Final = "GW_WORKER_REDIS_URL"  # not an argument: those are seen by everybody
+ONE_THREAD: Final = MappingProxyType({"OPENBLAS_NUM_THREADS": "1"})
+"""numpy's library would start a thread for each core in each worker; nothing here is as large."""
+
 STUCK_AFTER_LOOKS: Final = 2
 LONGEST_QUEUE_IN_STARTS: Final = 2  # one start may fail without costing anybody a connection
 
@@ -135,6 +139,6 @@ class Worker:
                 *("--worker-id", self._life),
                 *("--generation", str(self._version)),
             ],
-            environ=self._command.environ,
+            environ={**ONE_THREAD, **self._command.environ},
             pass_fds=(descriptor, self._command.config_fd),
         )

@@ -1,6 +1,14 @@
+from collections.abc import Sequence
+
+import msgspec
+
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
-from cluster_gw.pipeline.backlog import Backlog
+from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.signals import Signals, TargetSignals, route_signals
+from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.pipeline.backlog import IN_TURN, Backlog, KeyOrder
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.store.admission import TargetLimits
@@ -72,3 +80,51 @@ def test_a_dead_key_strikes_out_every_model_of_that_key() -> None:
 
 def test_a_target_never_shows_its_secret() -> None:
     assert "do-not-show" not in repr(A1)
+
+
+def test_keys_of_a_route_are_ordered_when_its_turn_comes_and_only_once() -> None:
+    route = make_route("m", keys=(K1, K2))
+    first, second = (msgspec.structs.replace(A1, route=route, key=key) for key in (K1, K2))
+    order = SecondFirst(StrategyInputs())
+    backlog = Backlog([C3, first, second, B1], order)
+
+    taken = rest(backlog)
+    backlog.put_back([first, second])
+
+    assert taken == [C3, second, first, B1]
+    assert rest(backlog) == [first, second]
+    assert order.asked == 1
+
+
+class SecondFirst(KeyOrder):
+    """The last one in turn goes first."""
+
+    asked = 0
+
+    def order(self, targets: Sequence[Target]) -> list[Target]:
+        self.asked += 1
+        return list(reversed(targets))
+
+
+def test_keys_are_ordered_by_what_was_learned_and_by_room_where_that_comes_first() -> None:
+    route = make_route("m", keys=(K1, K2))
+    targets = [msgspec.structs.replace(A1, route=route, key=key) for key in (K1, K2)]
+    known = {
+        K1.id: TargetSignals(statistics=Statistics(90.0, 10.0), remaining=0.1),
+        K2.id: TargetSignals(statistics=Statistics(10.0, 90.0), remaining=0.8),
+    }
+    signals = Signals(
+        targets={route.id: known},
+        routes={
+            route.id: route_signals(
+                route, known, HeadroomPolicy(), penalty_points=0.0, most_points=10.0
+            )
+        },
+    )
+    inputs = StrategyInputs(signals=signals)
+
+    learned, roomiest = KeyOrder(inputs), KeyOrder(inputs, roomiest_first=True)
+
+    assert [one.key.id for one in learned.order(targets[::-1])] == ["k1", "k2"]
+    assert [one.key.id for one in roomiest.order(targets)] == ["k2", "k1"]
+    assert IN_TURN.order(targets) == targets

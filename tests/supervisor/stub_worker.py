@@ -41,7 +41,8 @@ class Stub:
         if path == "/metrics.json":
             return self.metrics()
         self.requests += path == "/count"
-        environ = {name: v for name, v in os.environ.items() if name.startswith("GW_")}
+        told = ("GW_", "OPENBLAS_")
+        environ = {name: v for name, v in os.environ.items() if name.startswith(told)}
         return {"pid": os.getpid(), "worker": self.options.worker_id, "environ": environ}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

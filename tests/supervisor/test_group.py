@@ -104,6 +104,15 @@ def test_no_process_shows_an_address_of_redis(start_group: StartGroup) -> None:
     assert group.ask()["environ"]["GW_WORKER_REDIS_URL"] == "redis://:hidden@127.0.0.1:1/0"
 
 
+@pytest.mark.parametrize(("given", "has"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_a_worker_starts_no_threads_for_arithmetic_unless_told_to(
+    start_group: StartGroup, given: dict[str, str], has: str
+) -> None:
+    group = start_group(dict(EXTERNAL), **given).wait_until_ready()
+
+    assert group.ask()["environ"]["OPENBLAS_NUM_THREADS"] == has
+
+
 def test_requests_that_arrive_early_wait_for_the_first_worker(start_group: StartGroup) -> None:
     group = start_group(dict(EXTERNAL))
     wait_for(group.workers)

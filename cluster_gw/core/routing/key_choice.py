@@ -1,6 +1,63 @@
-"""In which order the keys of one route are tried."""
+"""In which order the keys of one route are tried: the share of each that did well, or in turn."""
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from cluster_gw.core.routing.axes import speed_score
 from cluster_gw.core.routing.catalog import Key, Route
+from cluster_gw.core.routing.posterior import Chance, Floats, column, draw_reliability
+from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.units import KeyId
+
+RELIABILITY_SHARE: Final = 0.75
+SPEED_SHARE: Final = 0.25
+UNKNOWN_REMAINING: Final = 0.5  # of a key without limits: neither full nor empty
+
+
+class KeyColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of the keys of a route, side by side.
+
+    Attributes:
+        rows: the row of each key.
+        alpha: first parameters of their reliability.
+        beta: second parameters.
+        speed: what speed adds to a key's score.
+    """
+
+    rows: Mapping[KeyId, int]
+    alpha: Floats
+    beta: Floats
+    speed: Floats
+
+    def scores(self, chance: Chance | None) -> Floats:
+        """Draw a score for each key, by row; means where there is no chance."""
+        return draw_reliability(self.alpha, self.beta, chance) * RELIABILITY_SHARE + self.speed
+
+
+def columns_of_keys(route: Route, of_keys: Mapping[KeyId, Statistics]) -> KeyColumns | None:
+    """Put the keys of a route side by side.
+
+    Args:
+        route: of this configuration.
+        of_keys: how each of its keys did lately.
+
+    Returns:
+        None where fewer than two keys have been used: there is nothing to compare yet, and turns
+        find out soonest.
+    """
+    known = [one for one in of_keys.values() if one.successes or one.failures]
+    if len(known) < 2:  # noqa: PLR2004 - one key alone cannot be better than another
+        return None
+    values = of_keys.values()
+    return KeyColumns(
+        rows={key: row for row, key in enumerate(of_keys)},
+        alpha=column(one.successes + route.prior.successes + 1.0 for one in values),
+        beta=column(one.failures + route.prior.failures + 1.0 for one in values),
+        speed=column(speed_score(one) * SPEED_SHARE for one in values),
+    )
 
 
 def order_keys(route: Route, rotation: int) -> tuple[Key, ...]:
@@ -15,3 +72,40 @@ def order_keys(route: Route, rotation: int) -> tuple[Key, ...]:
         return keys
     start = rotation % len(keys)
     return keys[start:] + keys[:start]
+
+
+def best_first(keys: Sequence[Key], columns: KeyColumns | None, chance: Chance | None) -> list[int]:
+    """Give the places of keys by a drawn score; as they are when nothing was learned of them.
+
+    Args:
+        keys: in turn.
+        columns: of the route's keys.
+        chance: what is drawn with.
+    """
+    if columns is None or any(key.id not in columns.rows for key in keys):
+        return list(range(len(keys)))
+    scores = columns.scores(chance)[[columns.rows[key.id] for key in keys]]
+    places: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return places
+
+
+def roomiest_first(
+    keys: Sequence[Key], places: list[int], remaining: Mapping[KeyId, float | None]
+) -> list[int]:
+    """Put keys first that have most of their limits left; equal ones stay in their order.
+
+    Keys of one account share what is left, so of such a pool no key has more than another.
+
+    Args:
+        keys: of one route.
+        places: their order so far.
+        remaining: share of its scarcest limit that is left of each; None where that is unknown.
+    """
+    if len({key.account for key in keys}) < 2:  # noqa: PLR2004 - one pool
+        return places
+
+    def left(place: int) -> float:
+        known = remaining.get(keys[place].id)
+        return UNKNOWN_REMAINING if known is None else known
+
+    return sorted(places, key=left, reverse=True)  # stable in reverse, too

@@ -20,6 +20,7 @@ from cluster_gw.core.routing.headroom import (
     least,
     month_remaining,
 )
+from cluster_gw.core.routing.key_choice import KeyColumns, columns_of_keys
 from cluster_gw.core.routing.ranking import Move
 from cluster_gw.core.routing.slate import Slate
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics, add
@@ -63,6 +64,7 @@ class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         headroom: the factor for it, in 0..1.
         penalty_points: of its model.
         rate_limit: the factor for them, 0.4 to 1.
+        keys: what they are compared by; None where turns decide.
     """
 
     statistics: Statistics = NO_STATISTICS
@@ -71,6 +73,7 @@ class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     headroom: float = 1.0
     penalty_points: float = 0.0
     rate_limit: float = 1.0
+    keys: KeyColumns | None = None
 
 
 UNKNOWN_ROUTE: Final = RouteSignals()
@@ -112,7 +115,7 @@ NO_SIGNALS: Final = Signals()
 
 def route_signals(
     route: Route,
-    of_keys: Sequence[TargetSignals],
+    by_key: Mapping[KeyId, TargetSignals],
     policy: HeadroomPolicy,
     *,
     penalty_points: float,
@@ -122,12 +125,12 @@ def route_signals(
 
     Args:
         route: of this configuration.
-        of_keys: what is known of each of its keys.
+        by_key: what is known of each of its keys.
         policy: of the operator.
         penalty_points: of its model now.
         most_points: that a model can have, above 0.
     """
-    statistics = NO_STATISTICS
+    of_keys, statistics = tuple(by_key.values()), NO_STATISTICS
     for key in of_keys:
         if key.statistics is not NO_STATISTICS:
             statistics = add(statistics, key.statistics)
@@ -144,6 +147,7 @@ def route_signals(
         headroom=headroom_factor(remaining, policy),
         penalty_points=penalty_points,
         rate_limit=1.0 - penalty_points / most_points * PENALTY_SHARE,
+        keys=columns_of_keys(route, {key: one.statistics for key, one in by_key.items()}),
     )
 
 

@@ -120,7 +120,7 @@ def of_route(*keys: TargetSignals, monthly: int | None = None, points: float = 0
     route = make_route("m", keys=tuple(make_key(f"k{n}") for n in range(len(keys))))
     return route_signals(
         msgspec.structs.replace(route, monthly_tokens=monthly),
-        keys,
+        {key.id: one for key, one in zip(route.keys, keys, strict=True)},
         HeadroomPolicy(),
         penalty_points=points,
         most_points=10.0,
