@@ -18,7 +18,7 @@ SURE_FAILURES: Final = frozenset({500, 502, 503, 529})
 RESTS: Final = frozenset({402, 403, 404, 429})
 REFUSALS: Final = frozenset({401, 410})
 OURS: Final = frozenset({400, 413, 422})
-MUTE: Final = frozenset({"close_without_reply", "raw_reply"})
+MUTE: Final = "close_without_reply"
 
 
 class Sign(StrEnum):
@@ -30,9 +30,10 @@ class Sign(StrEnum):
     REST = "rest"  # it surely rests
     REFUSED = "refused"  # it may rest, or be gone for good
     NEUTRAL = "neutral"
+    UNKNOWN = "unknown"  # anything may have happened
 
 
-FAILURES: Final = frozenset({Sign.SURE, Sign.MAYBE})
+FAILURES: Final = frozenset({Sign.SURE, Sign.MAYBE, Sign.UNKNOWN})
 
 
 class Call(NamedTuple):
@@ -47,7 +48,7 @@ def sign_of(faults: Sequence[dict[str, Any]]) -> Sign:
     """What a call that these faults ended says."""
     kinds = {fault["kind"]: fault for fault in faults}
     code = kinds.get("status", {}).get("code")
-    if code in SURE_FAILURES or kinds.keys() & MUTE:
+    if code in SURE_FAILURES or MUTE in kinds:
         return Sign.SURE
     if code in RESTS:
         return Sign.REST
@@ -75,11 +76,12 @@ class Standing:
         in_a_row = _since(of_model, Sign.SUCCESS, *set(Sign) - {Sign.SURE, Sign.NEUTRAL})
         sure = [call.at_s for call in in_a_row if call.sign is Sign.SURE]
         first_s: dict[str, float] = {}
-        for call in _since(self._calls[provider], Sign.SUCCESS):
+        for call in _since(self._calls[provider], Sign.SUCCESS, Sign.UNKNOWN):
             if call.sign is Sign.SURE:
                 first_s.setdefault(call.model, call.at_s)
-        opened_s = [*sure[CUT_OFF - 1 : CUT_OFF], *sorted(first_s.values())[CUT_OFF - 1 : CUT_OFF]]
-        return rested or any(now_s - at_s < CERTAIN_CUT_S for at_s in opened_s)
+        began_s = [times[0] for times in (sure, sorted(first_s.values())) if len(times) >= CUT_OFF]
+        # Cut off with the third, and surely still, however long after the first that was.
+        return rested or any(now_s - at_s < CERTAIN_CUT_S for at_s in began_s)
 
     def codes_for(self, provider: str, model: str) -> set[str]:
         """Every reason that there may be not to call; none when it has to be called."""
@@ -88,11 +90,11 @@ class Standing:
         failed = [call for call in _since(of_model, Sign.SUCCESS) if call.sign in FAILURES]
         lately = _since(self._calls[provider], Sign.SUCCESS)
         found = set()
-        if signs & {Sign.REST, Sign.REFUSED}:
+        if signs & {Sign.REST, Sign.REFUSED, Sign.UNKNOWN}:
             found |= {"cooldown"}
             # What is called after a rest is on trial, and cut off by one failure.
             found |= {"breaker_open"} if failed else set()
-        if Sign.REFUSED in signs:
+        if signs & {Sign.REFUSED, Sign.UNKNOWN}:
             found |= {"key_invalid", "model_retired"}
         if len(failed) >= CUT_OFF:
             found |= {"breaker_open"}

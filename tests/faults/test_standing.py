@@ -39,6 +39,15 @@ def test_what_may_count_may_bar_and_never_must() -> None:
     assert not maybe.must_be_barred("a", "m", NOW_S)
 
 
+def test_after_what_nobody_knows_anything_may_bar_and_nothing_must() -> None:
+    unknown = standing(("m", Sign.SURE), ("m", Sign.SURE), ("m", Sign.SURE), ("m", Sign.UNKNOWN))
+
+    assert unknown.codes_for("a", "m") == {
+        *("cooldown", "breaker_open", "key_invalid", "model_retired")
+    }
+    assert not unknown.must_be_barred("a", "m", NOW_S)
+
+
 @pytest.mark.parametrize(("later_s", "must"), [(0.0, True), (10.0, False)])
 def test_rest_is_certain_only_while_the_shortest_one_lasts(later_s: float, must: bool) -> None:
     rested = standing(("m", Sign.REST))
