@@ -157,6 +157,8 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holds.go_on_with(self._alone)
+        strangers = Strangers(self.redis, self._scripts, self._keys)
+        strangers.go_on_with(self._alone)
         estimator = Estimator()
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
@@ -176,10 +178,7 @@ class Engine:
                 clock=clock,
             ),
             cursors=Cursors(self.redis, self._scripts, self._keys, self._alone),
-            guard=StrangerGuard(
-                Strangers(self.redis, self._scripts, self._keys, alone=self._alone),
-                clock.monotonic_s,
-            ),
+            guard=StrangerGuard(strangers, clock.monotonic_s),
             registry=registry,
             log=log,
             clock=clock,

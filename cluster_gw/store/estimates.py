@@ -3,41 +3,18 @@
 A call whose outcome is unknown is not repeated: its lesson may be lost, but never counts twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from cluster_gw.core.limits.estimate import Learned, Side
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.units import ClientId, RouteId
 
 ROUTES_AT_ONCE: Final = 50
 
 
-class Estimates:
-    """Adds lessons to what is known and tells it.
-
-    Args:
-        client: the worker's Redis client.
-        scripts: the loaded scripts.
-        keys: builds key names.
-        server_now_ms: the time the script works with; 0 (the default) means the server's own.
-    """
-
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        self._client = client
-        self._script = scripts["client/learn"]
-        self._keys = keys
-        self._server_now_ms = server_now_ms
+class Estimates(ScriptCaller):
+    """Adds lessons to what is known and tells it."""
 
     async def learn(
         self, client: ClientId, lessons: Mapping[RouteId, Learned]
@@ -52,10 +29,10 @@ class Estimates:
             StoreLostError: whether they were added is unknown.
         """
         routes = list(lessons)
-        reply = await self._client.run(
-            self._script,
+        reply = await self._call(
+            "client/learn",
             [self._keys.learned(client, route) for route in routes],
-            [*(_text(lessons[route]) for route in routes), self._server_now_ms()],
+            *(_text(lessons[route]) for route in routes),
         )
         known = (_read(bytes(text).decode()) for text in reply[2:])
         return dict(zip(routes, known, strict=True))

@@ -5,7 +5,8 @@ few are on their way at once, since this worker serves requests meanwhile.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Final
 
@@ -15,13 +16,10 @@ from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse, use_at
 from cluster_gw.core.routing.snapshot import HealthView
 from cluster_gw.core.routing.statistics import Statistics, bucket_of, statistics_at
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import Plans
-from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.statistics import read_record, read_whole
 from cluster_gw.store.unreadable import readable
 
@@ -50,28 +48,12 @@ class Findings(msgspec.Struct, kw_only=True):
     providers: dict[str, ProviderStanding] = {}
 
 
-class Survey:
-    """Reads records of targets.
+class Survey(ScriptCaller):
+    """Reads records of targets."""
 
-    Args:
-        client: the worker's Redis client.
-        scripts: the loaded scripts.
-        keys: builds key names.
-        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
-    """
-
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        self._client = client
-        self._script = scripts["snapshot/look"]
-        self._plans = Plans(keys, scripts)
-        self._server_now_ms = server_now_ms
+    @cached_property
+    def _plans(self) -> Plans:
+        return Plans(self._keys, self._scripts)
 
     async def take(self, targets: Iterable[TargetLimits]) -> Findings:
         """Read everything of some targets.
@@ -105,7 +87,7 @@ class Survey:
 
         async def ask(names: Sequence[str]) -> list[Reply]:
             kinds = "".join(kind_of[name] for name in names)
-            return await self._client.run(self._script, names, [kinds, self._server_now_ms()])
+            return await self._call("snapshot/look", names, kinds)
 
         names, reply = await readable([name for name, _ in records], ask)
         if reply is None:

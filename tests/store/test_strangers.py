@@ -28,7 +28,8 @@ async def worker() -> AsyncIterator[LoneWorker]:
 async def test_frozen_redis_is_waited_for_once_and_not_again_before_it_answers(
     worker: LoneWorker,
 ) -> None:
-    strangers = Strangers(worker.client, load_scripts(), KEYS, alone=worker.alone)
+    strangers = Strangers(worker.client, load_scripts(), KEYS)
+    strangers.go_on_with(worker.alone)
     worker.server.freeze()
 
     with pytest.raises(StoreLostError):
