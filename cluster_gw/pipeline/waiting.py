@@ -10,7 +10,6 @@ capacity may just have come free: it belongs to the head.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING
 from cluster_gw.pipeline.clock import Clock
@@ -20,7 +19,6 @@ from cluster_gw.store.admission import Refusal
 from cluster_gw.units import MS_PER_S
 
 Refused = tuple[Target, Refusal]
-DRAIN_S: Final = 1.0  # the line goes in one by one once what was held back is free
 
 
 class Line:
@@ -82,7 +80,6 @@ class Turn:
         self._targets = targets
         self._wanted: frozenset[tuple[str, str]] = frozenset()
         self._line: Line | None = None
-        self._held_until_s = 0.0
 
     async def queue(self) -> Sequence[Refused]:
         """Wait behind those who wait already, if this request may wait at all.
@@ -108,10 +105,9 @@ class Turn:
         """
         held_ms = [r.retry_after_ms for _, r in refused if r.is_held_back]
         if held_ms:
-            held_s = max(held_ms) / MS_PER_S + DRAIN_S
-            self._held_until_s = self._room.clock.monotonic_s() + held_s
+            return await self._wait_for_others(min(held_ms) / MS_PER_S)
         waits_ms = [r.retry_after_ms for _, r in refused if r.gate not in NEVER_BY_WAITING]
-        if (self._most_ms() <= 0 and not held_ms) or not waits_ms:
+        if self._most_ms() <= 0 or not waits_ms:
             return False
         opens_at_s = self._room.clock.monotonic_s() + min(waits_ms) / MS_PER_S
         if opens_at_s > self._until_s():
@@ -122,6 +118,18 @@ class Turn:
         if next(iter(line.turns)) is self:
             line.refused, line.opens_at_s = tuple(refused), opens_at_s
         return await self._stand(line)
+
+    async def _wait_for_others(self, held_s: float) -> bool:
+        """Sleep until what was held back is free: then it is there for all at once, in no order."""
+        exchange, clock_s = self._exchange, self._room.clock.monotonic_s
+        begun_s = clock_s()
+        if begun_s + held_s > exchange.deadline_s:
+            return False
+        try:
+            await asyncio.sleep(held_s)
+        finally:
+            exchange.spent.waiting_s += clock_s() - begun_s
+        return True
 
     def leave(self) -> None:
         """Leave the line, admitted or not; the next one may ask. Harmless when in none."""
@@ -170,5 +178,4 @@ class Turn:
 
     def _until_s(self) -> float:
         exchange = self._exchange
-        until_s = exchange.started_s + self._most_ms() / MS_PER_S
-        return min(max(until_s, self._held_until_s), exchange.deadline_s)
+        return min(exchange.started_s + self._most_ms() / MS_PER_S, exchange.deadline_s)

@@ -133,9 +133,9 @@ class Absence:
         return doubt if doubt.is_back or self._lasted_s(doubt) >= BLIP_S else None
 
     def caution_left_s(self, doubt: Doubt) -> float:
-        """How much longer a part is not trusted, as far as can be told."""
+        """How much longer a part is not trusted, as far as can be told; never nothing at all."""
         until_s = doubt.trusted_at_s if doubt.is_back else self._monotonic_s() + self._hand_over_s
-        return max(0.0, until_s - self._monotonic_s())
+        return max(PROBE_S, until_s - self._monotonic_s())
 
     def lost_at_s(self, part: str) -> float:
         """When a part that is away answered last."""
