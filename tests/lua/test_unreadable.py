@@ -17,7 +17,6 @@ from tests.lua.calls import (
     KEYS,
     MODEL,
     NOW_MS,
-    SLOT,
     STATISTICS,
     WHOLE,
     Admission,
@@ -34,6 +33,8 @@ FAILURE: Final = "failure 0 0 3 30000"
 KEY_HEALTH: Final = HEALTH[1]
 STATUSES: Final = KEYS.key_statuses()
 SNAPSHOT: Final = KEYS.snapshot()
+LEARNED: Final = KEYS.learned("app", "p/m")
+STRANGERS: Final = KEYS.strangers()
 BEHIND_OTHERS: Final = "lease of caps that has expired"
 Call = Callable[["Hand"], object]
 
@@ -163,12 +164,12 @@ CASES: Final[dict[str, tuple[str, str, str, int, Call]]] = {
         lambda h: h.run("snapshot/elect", [KEYS.lead("snap")], "w1", 1000, NOW_MS),
     ),
     "what was learned": (
-        *(f"gw1:e:{SLOT}", "in_used", "x", 1),
-        lambda h: h.run("client/learn", [f"gw1:e:{SLOT}"], "1 1 1 1 1 1 1", NOW_MS),
+        *(LEARNED, "in_used", "x", 1),
+        lambda h: h.run("client/learn", [LEARNED], "1 1 1 1 1 1 1", NOW_MS),
     ),
     "minute of strangers": (
-        *("gw1:{s}:1", "_minute", "x", 1),
-        lambda h: h.run("client/count_stranger", ["gw1:{s}:1"], "net", 9, NOW_MS),
+        *(STRANGERS, "_minute", "x", 1),
+        lambda h: h.run("client/count_stranger", [STRANGERS], "net", 9, NOW_MS),
     ),
 }
 
