@@ -17,7 +17,7 @@ class Claim(msgspec.Struct, kw_only=True, gc=False):
     """What one request asks for of its client's allowance.
 
     Attributes:
-        id: the operation id, the same however often it is sent.
+        id: the operation id, the same however often it is sent, unless its hold was undone.
         tokens: the estimate; all of it is held.
         prompt_tokens: the part that stays counted when the hold expires.
         micro_usd: the estimate in money.

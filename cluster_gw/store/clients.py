@@ -15,7 +15,7 @@ from cluster_gw.core.limits.allowance import Allowance, ClientGate
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
 from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
-from cluster_gw.store.alone import Alone
+from cluster_gw.store.alone import Alone, HeldBackError
 from cluster_gw.store.claim import Claim, ClientRefusal, Standing, Used
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.hold_stand_in import HoldStandIn
@@ -27,12 +27,13 @@ from cluster_gw.store.plan import NO_LIMIT
 from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.store.settlement import SettlementQueue
-from cluster_gw.units import MS_PER_S, ClientId
+from cluster_gw.units import MS_PER_S, ClientId, LeaseId
 
 __all__ = ["Asked", "Claim", "ClientRefusal", "Holds", "Standing", "Used"]
 
 HOLD_ARGS: Final = 13
 SETTLE_ARGS: Final = 6
+AGAIN: Final = "~"  # ends the id of a hold that takes the place of one that was undone
 REMEMBER_MAX_S: Final = 1.0  # a limit may be raised, or capacity returned, at any moment
 
 
@@ -106,6 +107,7 @@ class Asked:
             raise self._fault
         if self._narrow is not None:
             return self._holds.read_narrow(self._claim, self._reply, self._narrow)
+        self._holds.give_back_rash(self._claim, self._reply)
         return self._holds.read(self._claim, self._reply)
 
 
@@ -282,6 +284,19 @@ class Holds:
         tokens_left += (wide.tpm or 0) - (narrow.tpm or 0)
         told = (wait_ms, requests_left, requests_ms, tokens_left, tokens_ms, second)
         return self.read(claim, [status, code, *told])
+
+    def give_back_rash(self, claim: Claim, reply: Reply) -> None:
+        """Undo a hold that was asked for before Redis was lost; the claim goes on as another.
+
+        Raises:
+            HeldBackError: it was one.
+        """
+        if not reply[0] or claim.is_local or not self._doubts or self._stand_in is None:
+            return
+        if self._stand_in.is_rash(claim):
+            self._queue(claim, Used(), slot_name(reply[-1]))
+            claim.id = LeaseId(f"{claim.id}{AGAIN}")
+            raise HeldBackError(0.0)
 
     def read(self, claim: Claim, reply: Reply) -> Standing | ClientRefusal:
         """Turn a reply into a value; a refusal is remembered.

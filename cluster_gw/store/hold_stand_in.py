@@ -87,6 +87,12 @@ class HoldStandIn:
         doubt = self._alone.caution(self._keys.client(claim.client)[0])
         return HeldBackError(0.0 if doubt is None else self._alone.held_back_s(doubt))
 
+    def is_rash(self, claim: Claim) -> bool:
+        """Whether a hold was given to a call from before the loss; see `StandIn.is_rash`."""
+        if self._alone.caution(self._keys.client(claim.client)[0]) is None:
+            return False
+        return not self._alone.ledger.is_pledged(claim.id)
+
     def refused(self, claim: Claim) -> None:
         """Redis refused what was taken of the share."""
         self._alone.ledger.unpledge(claim.id)

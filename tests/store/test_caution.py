@@ -189,6 +189,31 @@ async def test_lease_that_a_frozen_server_gave_to_a_call_from_before_the_loss_go
     assert isinstance(await quick.reserve("again", RPM), Lease)
 
 
+async def test_hold_that_a_frozen_server_gave_to_a_call_from_before_the_loss_is_undone(
+    quick: LoneWorker,
+) -> None:
+    allowance = Allowance(rpm=20)
+    await quick.hold(claim("before", allowance))
+    quick.server.freeze()
+    held = claim("a", allowance)
+    waiting = asyncio.create_task(quick.hold(held))
+    await until_soon(lambda: quick.client.pending > 0)
+    quick.alone.note(KEYS.workers(), MissedError("another call was not answered"))
+    assert quick.admissions.is_alone(RPM)
+
+    quick.server.thaw()
+    with pytest.raises(HeldBackError):
+        await waiting
+    assert await quick.admissions.drain(5.0) == 0
+    standing = await quick.hold(held)
+    quick.holds.settle(held, USED)
+    assert await quick.admissions.drain(5.0) == 0
+
+    assert isinstance(standing, Standing)
+    assert standing.requests_left == 18
+    assert quick.admissions.settlements.late == 0
+
+
 async def test_call_that_waits_long_is_a_reason_for_caution_but_not_again_and_again(
     quick: LoneWorker,
 ) -> None:
