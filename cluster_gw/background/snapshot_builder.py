@@ -85,6 +85,7 @@ class SnapshotBuilder:
             windows=found.windows,
             health=found.health,
             statistics=found.statistics,
+            months=found.months,
             models=found.models,
             providers=found.providers,
         )

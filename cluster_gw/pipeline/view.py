@@ -116,6 +116,7 @@ def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float)
         statistics=snapshot.statistics.get(plan.statistics, NO_STATISTICS),
         use=use,
         remaining=window_remaining(use, plan.limits),
+        month_tokens=snapshot.months.get(plan.statistics, 0),
         bar=bar,
     )
 

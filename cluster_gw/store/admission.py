@@ -197,8 +197,7 @@ class Admissions:
         plan = self._plans.of(lease.target)
         if self.refusals or self.bars:
             self._note_freed(plan)
-        if settlement.sample is not None:
-            self.tallies.add(plan.statistics, settlement.sample)
+        self.tallies.add(plan.statistics, settlement.sample, settlement.tokens)
         if self._stand_in is not None:
             if lease.is_local:
                 self._stand_in.settle(plan, lease, settlement)

@@ -110,12 +110,13 @@ KEY_SHAPES: Final = (
     KeyShape(
         pattern="b:{<provider>.<account>}:<key>:<model>",
         type="hash",
-        ttl="8 days",
+        ttl="31 days",
         content="How a key did lately on one model. now: number of the newest six hours, then "
         "weights of successes, of failures, of timeouts among them, output tokens, latency and "
         "time to first byte in ms, weight of what has one. older, edge: the same sums of the "
         "buckets before. q0..q28: buckets that are over. A weight halves every two days; it is 1 "
-        "at the start of its bucket, in older and edge at that of the newest.",
+        "at the start of its bucket, in older and edge at that of the newest. month: month in UTC "
+        "(yyyymm) and tokens used in it. 8 days, or to the end of the month.",
     ),
     KeyShape(
         pattern="kc:{<provider>.<account>}:<key>",
@@ -226,7 +227,8 @@ KEY_SHAPES: Final = (
         content="The snapshot that all workers rank by: version, at (when its building began, ms), "
         "fence of its builder's term, and blob, JSON: use of windows (requests and tokens of the "
         "minute, of the day, in flight, end of the calendar day), health, statistics (the sums of "
-        "b:… as of at), unwell models and providers, each by the key they were read from.",
+        "b:… as of at), tokens of the month, unwell models and providers, each by the key they "
+        "were read from.",
     ),
     KeyShape(
         pattern="{mem}:workers",

@@ -1,6 +1,7 @@
 """Reads the statistics of a target as `lua/admission/tally.lua` writes them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from cluster_gw.core.routing.statistics import (
@@ -12,6 +13,7 @@ from cluster_gw.core.routing.statistics import (
     statistics_at,
 )
 from cluster_gw.store.lane import Reply
+from cluster_gw.units import MS_PER_S
 
 FIELDS: Final = ("now", "older", "edge")
 """What says everything about the bucket the record is of."""
@@ -26,6 +28,13 @@ def read_record(values: Sequence[Reply]) -> Record | None:
     return Record(
         bucket=bucket, current=current, older=_read_sums(older or b""), edge=_read_sums(edge or b"")
     )
+
+
+def read_month(text: bytes, now_ms: int) -> int:
+    """Read the field `month`: tokens of the month (UTC) of `now_ms`; 0 when it is of another."""
+    month, tokens = map(int, text.split())
+    now = datetime.fromtimestamp(now_ms / MS_PER_S, UTC)
+    return tokens if month == now.year * 100 + now.month else 0
 
 
 def is_present(record: Record, now_ms: int) -> bool:

@@ -20,7 +20,7 @@ from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import Plans
-from cluster_gw.store.statistics import read_record, read_whole
+from cluster_gw.store.statistics import read_month, read_record, read_whole
 from cluster_gw.store.unreadable import readable
 
 AT_ONCE: Final = 32  # records in a call: 50 us, 250 us when all of them slept for hours
@@ -36,6 +36,7 @@ class Findings(msgspec.Struct, kw_only=True):
         windows: use as of the read.
         health: what is recorded.
         statistics: as of the read.
+        months: tokens of the present month, by record of statistics.
         models: of those that are not well over all their keys; read apart.
         providers: of those that are not well as a whole; read apart.
     """
@@ -44,6 +45,7 @@ class Findings(msgspec.Struct, kw_only=True):
     windows: dict[str, WindowUse]
     health: dict[str, HealthView]
     statistics: dict[str, Statistics]
+    months: dict[str, int] = {}
     models: dict[str, ModelStanding] = {}
     providers: dict[str, ProviderStanding] = {}
 
@@ -113,7 +115,9 @@ def take_in(found: Findings, name: str, kind: str, text: bytes, now_ms: int) -> 
     elif kind == HEALTH:
         found.health[name] = read_health(text)
     else:
-        found.statistics[name] = read_statistics(text, now_ms)
+        found.statistics[name], tokens = read_statistics(text, now_ms)
+        if tokens:
+            found.months[name] = tokens
 
 
 def read_health(text: bytes) -> HealthView:
@@ -130,14 +134,18 @@ def read_health(text: bytes) -> HealthView:
     )
 
 
-def read_statistics(text: bytes, now_ms: int) -> Statistics:
-    """Read statistics as `snapshot/look` gives them, as of `now_ms`."""
+def read_statistics(text: bytes, now_ms: int) -> tuple[Statistics, int]:
+    """Read statistics, as of `now_ms`, and the month's tokens as `snapshot/look` gives them."""
     lines = text.split(b"\n")
     if lines[0][:1].isdigit():
-        record = read_record([line or None for line in lines])
+        record = read_record([line or None for line in lines[:3]])
         if record is not None and bucket_of(now_ms) <= record.bucket:
-            return statistics_at(record, now_ms)
-    return read_whole([part for line in lines for part in line.split(b" ", 1)], now_ms)
+            month = lines[3]
+            return statistics_at(record, now_ms), read_month(month, now_ms) if month else 0
+    parts = [line.split(b" ", 1) for line in lines]
+    months = [value for name, value in parts if name == b"month"]
+    statistics = read_whole([part for pair in parts for part in pair], now_ms)
+    return statistics, read_month(months[0], now_ms) if months else 0
 
 
 def _account(target: TargetLimits) -> tuple[str, str]:

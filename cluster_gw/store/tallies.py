@@ -45,9 +45,20 @@ class Tallies:
         self._server_now_ms = server_now_ms
         self._collected: dict[str, Collected] = {}
         self._kept: dict[str, Statistics] = {}  # could not be told
+        self._tokens: dict[str, int] = {}
 
-    def add(self, record: str, sample: Sample) -> None:
-        """Note one attempt on the target whose statistics are at `record`."""
+    def add(self, record: str, sample: Sample | None, tokens: int = 0) -> None:
+        """Note one attempt on the target whose statistics are at `record`.
+
+        Args:
+            record: of the target.
+            sample: what it says of the target; None for nothing.
+            tokens: what it used, input and output, whoever ended it.
+        """
+        if tokens > 0:
+            self._tokens[record] = self._tokens.get(record, 0) + tokens
+        if sample is None:
+            return
         collected = self._collected.get(record)
         if collected is None:
             collected = self._collected[record] = Collected()
@@ -57,15 +68,22 @@ class Tallies:
         """Tell Redis; while it is away everything is kept."""
         collected, self._collected = self._collected, {}
         sums, self._kept = self._kept, {}
+        tokens, self._tokens = self._tokens, {}
         for record, more in collected.items():
             sums[record] = add(sums.get(record, NO_STATISTICS), more.sums())
-        await asyncio.gather(*(self._tell(record, whole) for record, whole in sums.items()))
+        await asyncio.gather(
+            *(
+                self._tell(record, sums.get(record, NO_STATISTICS), tokens.get(record, 0))
+                for record in dict.fromkeys((*sums, *tokens))
+            )
+        )
 
-    async def _tell(self, record: str, sums: Statistics) -> None:
-        numbers = [round(value) for value in values_of(sums)]
+    async def _tell(self, record: str, sums: Statistics, tokens: int) -> None:
+        numbers = [*(round(value) for value in values_of(sums)), tokens]
         try:
             await self._client.run(self._script, [record], [*numbers, self._server_now_ms()])
         except NotSentError:
             self._kept[record] = add(self._kept.get(record, NO_STATISTICS), sums)
+            self._tokens[record] = self._tokens.get(record, 0) + tokens
         except StoreLostError:
             self.dropped += 1

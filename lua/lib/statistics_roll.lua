@@ -25,4 +25,4 @@ end
 for n, name in ipairs({ 'older', 'edge' }) do
   call('HSET', stats, name, format('%.10g %.10g %.10g %.10g %.10g %.10g %.10g', unpack(sums[n])))
 end
-call('PEXPIRE', stats, STATS_KEEP_MS)
+call('PEXPIRE', stats, math.max(STATS_KEEP_MS, month_ends - now)) -- the month's tokens are needed to its end

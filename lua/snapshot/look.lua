@@ -6,8 +6,8 @@
 -- @args 1 kinds text a letter for each key: w window, h health, b statistics
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', now_ms, text, ...}: for each key its text, empty where there is none;
--- w: its field now; h: all fields, `name value` in lines; b: now, older and edge in lines while the
--- newest bucket lasts, else all fields as of h
+-- w: its field now; h: all fields, `name value` in lines; b: now, older, edge and month in lines while
+-- the newest bucket lasts, else all fields as of h
 -- @errors GW_BADARG
 -- @idempotent reads only
 -- @complexity O(keys)
@@ -33,10 +33,10 @@ local function all_of(key)
 end
 
 local function statistics_of(key)
-  local values = call('HMGET', key, 'now', 'older', 'edge')
+  local values = call('HMGET', key, 'now', 'older', 'edge', 'month')
   local bucket = values[1] and string.match(values[1], '^%d+')
   if bucket and now < (bucket + 1) * BUCKET_MS then
-    return values[1] .. '\n' .. (values[2] or '') .. '\n' .. (values[3] or '')
+    return table.concat({ values[1], values[2] or '', values[3] or '', values[4] or '' }, '\n')
   end
   return bucket and all_of(key) or ''
 end

@@ -115,7 +115,7 @@ def test_a_look_gives_what_there_is_and_nothing_for_what_is_not(
     admission = Admission(snapshot.redis, scripts)
     admission.settle("a", MODEL, outcome="failure 0 0 1 30000")
     tally = snapshot.redis.register_script(scripts["admission/tally"].text)
-    tally(keys=[STATISTICS], args=[0, 1, 0, 0, 0, 0, 0, NOW_MS])
+    tally(keys=[STATISTICS], args=[0, 1, 0, 0, 0, 0, 0, 70, NOW_MS])
 
     names = [MODEL, WHOLE, *HEALTH, STATISTICS]
     _, _, now_ms, window, whole, sick, key, statistics = snapshot.look(names, "wwhhb")
@@ -124,7 +124,9 @@ def test_a_look_gives_what_there_is_and_nothing_for_what_is_not(
     assert window == snapshot.redis.hget(MODEL, "now")
     assert (whole, key) == ("", "")
     assert f"breaker open\nfails 1\ngen {NOW_MS * 1000}" in "\n".join(sorted(sick.split("\n")))
-    assert statistics.split("\n")[0] == snapshot.redis.hget(STATISTICS, "now")
+    now, _, _, month = statistics.split("\n")
+    assert now == snapshot.redis.hget(STATISTICS, "now")
+    assert month == snapshot.redis.hget(STATISTICS, "month") == "202611 70"
 
 
 @pytest.mark.parametrize("kinds", ["", "ww", "x", "W"])

@@ -1,5 +1,6 @@
 """The script's sums against the pure rule: random attempts at random times."""
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
@@ -40,7 +41,13 @@ STEPS_MS: Final = st.one_of(
     st.sampled_from((0, BUCKET_MS - 1, BUCKET_MS, 5 * BUCKET_MS, 28 * BUCKET_MS, 40 * BUCKET_MS)),
     st.integers(-BUCKET_MS // 2, 0),
 )
+TOKENS: Final = st.sampled_from((0, 1, 70, 10**12))
 ANSWER: Final = Sample(result=Result.SUCCESS, output_tokens=700, latency_ms=3200, first_byte_ms=450)
+
+
+def month_of(now_ms: int) -> int:
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC)
+    return moment.year * 100 + moment.month
 
 
 class Model:
@@ -49,15 +56,21 @@ class Model:
     def __init__(self) -> None:
         self.buckets: dict[int, Statistics] = {}
         self.newest = 0
+        self.month = (0, 0)
 
     def add(self, sample: Sample, now_ms: int) -> None:
         present = bucket_of(now_ms)
         if self.newest - present > 1:
-            self.buckets, self.newest = {}, present
+            self.buckets, self.newest, self.month = {}, present, (0, 0)
         self.newest = max(self.newest, present)  # a clock that stepped back a little
         before = self.buckets.get(self.newest, NO_STATISTICS)
         grown = weight(now_ms, self.newest * BUCKET_MS)
         self.buckets[self.newest] = add(before, of_sample(sample), grown)
+
+    def use(self, tokens: int, now_ms: int) -> None:
+        if tokens:
+            month = month_of(now_ms)
+            self.month = month, tokens + (self.month[1] if self.month[0] == month else 0)
 
     def at(self, now_ms: int) -> Statistics:
         return statistics_at(roll(self.buckets, bucket_of(now_ms)), now_ms)
@@ -70,10 +83,10 @@ class Tally:
         self.redis = redis
         self._tally = redis.register_script(scripts["admission/tally"].text)
 
-    def add(self, *samples: Sample, now_ms: int = NOW_MS) -> list[Any]:
+    def add(self, *samples: Sample, tokens: int = 0, now_ms: int = NOW_MS) -> list[Any]:
         """Add attempts at once, as a worker does that saw all of them since it last told."""
         sums = map(sum, zip(*(values_of(of_sample(one)) for one in samples), strict=True))
-        return self.call(*map(round, sums), now_ms)
+        return self.call(*map(round, sums), tokens, now_ms)
 
     def call(self, *args: Any) -> list[Any]:
         reply: list[Any] = self._tally(keys=[STATISTICS], args=list(args))
@@ -106,17 +119,22 @@ def test_sums_follow_the_rule_whatever_happens_when(redis_7: RedisServer) -> Non
     @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         steps=st.lists(
-            st.tuples(STEPS_MS, st.lists(SAMPLES, min_size=1, max_size=4)), min_size=1, max_size=30
+            st.tuples(STEPS_MS, st.lists(SAMPLES, min_size=1, max_size=4), TOKENS),
+            min_size=1,
+            max_size=30,
         )
     )
-    def run(steps: list[tuple[int, list[Sample]]]) -> None:
+    def run(steps: list[tuple[int, list[Sample], int]]) -> None:
         redis.flushall()
         model, now_ms = Model(), NOW_MS
-        for step_ms, samples in steps:
+        for step_ms, samples, tokens in steps:
             now_ms += step_ms
-            tally.add(*samples, now_ms=now_ms)
+            tally.add(*samples, tokens=tokens, now_ms=now_ms)
             for sample in samples:
                 model.add(sample, now_ms)
+            model.use(tokens, now_ms)
+        used = stored(redis).get("month", "0 0")
+        assert tuple(map(int, used.split())) == model.month
         now_ms = max(now_ms, model.newest * BUCKET_MS)
         by_three, whole = read(redis, now_ms)
         expected = pytest.approx(values_of(model.at(now_ms)), rel=1e-6, abs=1e-6)
@@ -143,7 +161,28 @@ def test_seven_days_of_attempts_take_bounded_room(tally: Tally) -> None:
     assert len(stored(tally.redis)) <= 3 + 29
 
 
-@pytest.mark.parametrize("sums", [(1,), (1, 0, 0, 5, 5, 5), (1, 0, 0, 5, 5, 5, -1), (1,) * 9])
+DAY_MS = 86_400_000
+OCTOBER_ENDS_MS = 1_793_491_200_000
+
+
+def test_tokens_of_a_month_are_kept_to_its_end_and_those_of_the_last_one_are_gone(
+    tally: Tally,
+) -> None:
+    tally.add(ANSWER, tokens=70, now_ms=OCTOBER_ENDS_MS - 30 * DAY_MS)
+    to_the_end_ms = tally.redis.pttl(STATISTICS)
+    tally.add(ANSWER, tokens=5, now_ms=OCTOBER_ENDS_MS - 1)
+    october = stored(tally.redis)["month"]
+    least_ms = tally.redis.pttl(STATISTICS)
+    tally.add(ANSWER, tokens=3, now_ms=OCTOBER_ENDS_MS)
+
+    assert (october, stored(tally.redis)["month"]) == ("202610 75", "202611 3")
+    assert 29.9 * DAY_MS < to_the_end_ms <= 30 * DAY_MS
+    assert 7.9 * DAY_MS < least_ms <= 8 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    "sums", [(1,), (1, 0, 0, 5, 5, 5, 0), (1, 0, 0, 5, 5, 5, 0, -1), (1,) * 10]
+)
 def test_sums_of_another_form_are_refused_before_anything_is_written(
     tally: Tally, sums: tuple[int, ...]
 ) -> None:

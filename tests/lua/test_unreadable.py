@@ -64,7 +64,7 @@ class Hand:
         return self.admission.settle(lease, MODEL, WHOLE, weight=1000, outcome=outcome)
 
     def tally(self) -> Any:
-        return self.run("admission/tally", [STATISTICS], 1, 0, 0, 0, 0, 0, 0, NOW_MS)
+        return self.run("admission/tally", [STATISTICS], 1, 0, 0, 0, 0, 0, 0, 9, NOW_MS)
 
     def everything(self) -> dict[str, Any]:
         return {key: self.redis.dump(key) for key in map(str, self.redis.scan_iter())}
@@ -124,6 +124,7 @@ CASES: Final[dict[str, tuple[str, str, str, int, Call]]] = {
     ),
     "end of an outage": (OUTAGE, "until", "x", 1, lambda h: h.outages.outage()),
     "statistics": (STATISTICS, "now", "1 a b c d e f g", 1, Hand.tally),
+    "month": (STATISTICS, "month", "202611 many", 1, Hand.tally),
     "window that is reaped": (MODEL, "now", "x", 1, lambda h: h.admission.reap("w1")),
     "window that is observed": (
         *(MODEL, "now", "1 2", 1),

@@ -100,3 +100,20 @@ def test_a_provider_that_is_down_bars_all_its_routes_until_its_trial_is_due(
 def test_without_a_snapshot_nothing_is_known_and_it_has_no_age() -> None:
     assert NO_VIEW.age_ms(10.0) is None
     assert NO_VIEW.signals.barred == {}
+
+
+def test_of_a_route_month_penalty_and_windows_are_known(runtime: Runtime) -> None:
+    marked = ModelStanding(seen_ms=NOW_MS - 2000, points=4.0, since_ms=NOW_MS - 130_000)
+
+    seen = view(
+        runtime,
+        models={"gw1:m:{a}:one": marked},
+        months={"gw1:b:{a.k1}:k1:one": 70, "gw1:b:{a.k2}:k2:one": 7},
+    )
+
+    keys = seen.signals.targets[ROUTE]
+    assert [keys[key].month_tokens for key in (FIRST, SECOND)] == [70, 7]
+    assert keys[FIRST].remaining is None
+    route = seen.signals.routes[ROUTE]
+    assert (route.penalty_points, route.headroom) == (3.0, 1.0)
+    assert seen.signals.server_ms(READ_AT_S + 1.0) == NOW_MS + 1000

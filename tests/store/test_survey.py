@@ -101,6 +101,21 @@ async def test_statistics_are_as_of_the_read_also_when_nobody_called_for_days(
     assert gone.successes == 0.0
 
 
+async def test_tokens_of_the_month_are_those_of_every_attempt_and_end_with_it(
+    stage: Stage,
+) -> None:
+    one, failed = target(1), Settlement(counts_request=True, tokens=9, outcome="failure")
+    for settled in (ANSWERED, ANSWERED, failed):
+        await stage.take(one, settled=settled)
+    fresh = (await stage.survey.take([one])).months
+    stage.clock.pass_s(2 * BUCKET_MS / 1000)
+    later = (await stage.survey.take([one])).months
+    stage.clock.pass_s(40 * 86_400)
+
+    assert fresh == later == {"gw1:b:{p.acc}:k:m1": 149}
+    assert (await stage.survey.take([one])).months == {}
+
+
 async def test_rests_and_breakers_are_read_with_their_ends(stage: Stage) -> None:
     sick, resting = target(1), target(2)
     failed = Outcome(evidence=Evidence.FAILURE, breaker=BreakerPolicy(threshold=1))

@@ -88,3 +88,17 @@ async def test_a_batch_of_unknown_outcome_is_dropped_and_counted(
 
     assert tallies.dropped == 1
     await client.close()
+
+
+async def test_tokens_are_told_of_attempts_that_say_nothing_else(
+    client: RedisClient, scripts: Scripts
+) -> None:
+    tallies = tallies_of(client, scripts)
+    tallies.add(RECORD, None, 40)
+    tallies.add(RECORD, ANSWER, 30)
+    tallies.add("gw1:b:{p.a}:k:idle", None, 0)
+
+    await tallies.flush()
+
+    assert await client.call("HGET", RECORD, "month") == b"202611 70"
+    assert await client.call("EXISTS", "gw1:b:{p.a}:k:idle") == 0

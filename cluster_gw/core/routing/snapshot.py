@@ -54,6 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         windows: use by window.
         health: by record; only those that exist.
         statistics: by record; only those that exist. As of `at_ms`.
+        months: tokens used since the month (UTC) began, by record of statistics; only some.
         models: by record, those of models that are not well over all their keys.
         providers: by record, those of providers that are not well as a whole.
     """
@@ -65,6 +66,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     windows: Mapping[str, WindowUse] = {}
     health: Mapping[str, HealthView] = {}
     statistics: Mapping[str, Statistics] = {}
+    months: Mapping[str, int] = {}
     models: Mapping[str, ModelStanding] = {}
     providers: Mapping[str, ProviderStanding] = {}
 
