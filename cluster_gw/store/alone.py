@@ -11,7 +11,7 @@ asks it with caution (decision 0040): within its own share, or so that there is 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -24,9 +24,11 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.journal import Ended, Journal, Running
 from cluster_gw.store.ledger import Bound, Facts, Ledger, Shortage
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.settlement import Told
 from cluster_gw.units import MS_PER_S, LeaseId
 
 BATCH: Final = 200
+FORGETS_S: Final = 5.0  # what the next server may lack: see docs/redis.md on min-replicas-max-lag
 RETRY_AFTER_MS: Final = 1000  # Redis may be back any moment
 
 
@@ -122,6 +124,8 @@ class Alone:
         self._workers = workers
         self._spare_workers = policy.spare_workers
         self._away: set[str] = set()
+        self._again = Journal()
+        self._told_since: Callable[[float], Iterable[Told]] | None = None
         self._before_share: list[Callable[[], None]] = []
         self._before_loss: list[Callable[[], None]] = []
         self._when_begun: list[Callable[[], None]] = []
@@ -140,6 +144,10 @@ class Alone:
     def before_loss(self, tell: Callable[[], None]) -> None:
         """Have `tell` called when something goes away, after those of `before_share`."""
         self._before_loss.append(tell)
+
+    def tell_again(self, told_since: Callable[[float], Iterable[Told]]) -> None:
+        """Have what was told last told once more when a part is back, which may lack it."""
+        self._told_since = told_since
 
     def when_begun(self, tell: Callable[[], None]) -> None:
         """Have `tell` called once the first part is away."""
@@ -297,12 +305,13 @@ class Alone:
         """See `absence.Listener`."""
         is_first = not self._away
         self._away.add(part)
+        self._keep_told(part)
         begun = self._when_begun if is_first else ()
         for tell in (*self._before_share, *self._before_loss, *begun):
             tell()
 
     async def returned(self, part: str) -> None:
-        """See `absence.Listener`: first what has ended, then what runs.
+        """See `absence.Listener`: first what it may have forgotten, then what has ended and runs.
 
         Nothing is let in here from now on, and what ends is not added to the journal, so that both
         come to an end.
@@ -310,12 +319,20 @@ class Alone:
         Raises:
             StoreLostError: Redis was lost again; nothing of it is lost, and the rest stays.
         """
-        while self.journal.settle(part, self.monotonic_s(), BATCH):
-            await self.absence.probe(part)  # calls before it on the same connection are answered
+        for journal in (self._again, self.journal):
+            while journal.settle(part, self.monotonic_s(), BATCH):
+                await self.absence.probe(part)  # calls before it on the same connection are over
         running = self.journal.unregistered(part)
         for first in range(0, len(running), BATCH):
             some = running[first : first + BATCH]
             await asyncio.gather(*(self._register(one) for one in some))
+
+    def _keep_told(self, part: str) -> None:
+        if self._told_since is None:
+            return
+        for key, at_s, again in self._told_since(self.absence.lost_at_s(part) - FORGETS_S):
+            if part in {self.absence.part_of(key), EVERYWHERE}:
+                self._again.add(Ended(part, at_s, again))
 
     async def _register(self, running: Running) -> None:
         left_ms = round((running.ends_at_s - self.monotonic_s()) * MS_PER_S)

@@ -7,20 +7,33 @@ so repeating is safe within that time and stops a minute before its end.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.batches import Batches, settlements
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.lease import Lease, Settlement, age_name, outcome_text, slot_name
+from cluster_gw.store.lease import (
+    NO_OUTCOME,
+    Lease,
+    Settlement,
+    age_name,
+    outcome_text,
+    slot_name,
+)
 from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.units import LeaseId
 
 MAX_PENDING: Final = 50_000
 RETRY_FOR_S: Final = 540.0  # lua/lib/lease.lua remembers a settled lease for 600 s
+MAX_TOLD: Final = 10_000  # kept in case Redis forgets them: a loss takes its last seconds with it
+SLOT_AT: Final[Mapping[str, int]] = MappingProxyType({"admission/settle": 3, "client/settle": 4})
+"""Scripts that charge, and which of their own arguments says in which second."""
+OUTCOME_AT: Final = 4
 BACKOFF_MIN_S: Final = 0.02
 BACKOFF_MAX_S: Final = 1.0
 BATCH: Final = 256
@@ -78,6 +91,20 @@ class Entry:
         self._queue.lost(self, fault)
 
 
+class Told(NamedTuple):
+    """A settlement that was applied.
+
+    Attributes:
+        key: the first key of its call.
+        at_s: when it was queued.
+        again: queues it once more, given its age in seconds; where it is known that does nothing.
+    """
+
+    key: str
+    at_s: float
+    again: Callable[[float], None]
+
+
 class SettlementQueue:
     """Applies settlements exactly once.
 
@@ -120,6 +147,7 @@ class SettlementQueue:
             server_now_ms=server_now_ms,
         )
         self._again: deque[Entry] = deque()
+        self._told: deque[Entry] = deque(maxlen=MAX_TOLD)
         self._retrying: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -206,6 +234,13 @@ class SettlementQueue:
         if entry is not None:
             self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
+    def told_since(self, at_s: float) -> Iterator[Told]:
+        """Give what charged a limit and was applied, of what was queued since then."""
+        for entry in self._told:
+            queued_s = entry.until_s - RETRY_FOR_S
+            if at_s <= queued_s < math.inf and entry.template.script.name in SLOT_AT:
+                yield Told(str(entry.template.route[3]), queued_s, partial(self._tell_again, entry))
+
     async def drain(self, deadline_s: float) -> int:
         """Wait until all are applied, at most `deadline_s`; tell how many are not."""
         try:
@@ -239,8 +274,10 @@ class SettlementQueue:
         else:
             self.applied += 1
             self.late += outcome[1] == b"late"
+            self._told.append(entry)
             if entry.heard is not None:
                 entry.heard(outcome)
+                entry.heard = None  # the entry is kept for a while, what it told is not
             self._finish()
 
     def _take(
@@ -260,6 +297,23 @@ class SettlementQueue:
         self._idle.clear()
         until_s = self._monotonic_s() + RETRY_FOR_S if charges else math.inf
         return Entry(self, template, own, zone, until_s, heard)
+
+    def _tell_again(self, told: Entry, age_s: float) -> None:
+        """Queue an applied settlement once more, as long as its id is surely remembered.
+
+        What it said of health is left out: it may be out of date.
+        """
+        template, zone = told.template, told.zone
+        if self._monotonic_s() > told.until_s:
+            return
+        words = [word.decode() for word in told.own.split(b"\r\n")[1::2]]
+        words[SLOT_AT[template.script.name]] = age_name(age_s)
+        if zone is not None:
+            words[OUTCOME_AT] = outcome_text(None, NO_OUTCOME, ())
+        entry = self._take(template, bulk(*words), zone, heard=None, charges=True)
+        if entry is not None:
+            entry.until_s = told.until_s
+            self._client.send(template, self._packed(entry), entry, lazy=True)
 
     def _packed(self, entry: Entry) -> bytes:
         now_ms = self._server_now_ms()
