@@ -16,7 +16,7 @@ from cluster_gw.core.routing.statistics import (
     add,
     values_of,
 )
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import NotSentError
 from cluster_gw.store.scripts import Scripts
@@ -85,5 +85,5 @@ class Tallies:
         except NotSentError:
             self._kept[record] = add(self._kept.get(record, NO_STATISTICS), sums)
             self._tokens[record] = self._tokens.get(record, 0) + tokens
-        except StoreLostError:
+        except (StoreLostError, ScriptContractError):  # the latter for a number that cannot be
             self.dropped += 1

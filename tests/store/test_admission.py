@@ -102,7 +102,7 @@ async def test_settlement_rides_with_the_next_admission(
     admissions.settle(lease, DONE)
     await reserve(admissions, "b", target())
 
-    assert await admissions.drain(2.0) == 0
+    assert await admissions.settlements.drain(2.0) == 0
     assert client.flushes == before + 1
 
 

@@ -94,7 +94,7 @@ async def test_settlements_of_one_write_are_one_script_call(
     for lease in leases:
         admissions.settle(lease, DONE)
 
-    assert await admissions.drain(2.0) == 0
+    assert await admissions.settlements.drain(2.0) == 0
     assert client.calls == before + 1
     assert admissions.settlements.applied == 20
     used = await held(client)
