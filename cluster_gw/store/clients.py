@@ -33,6 +33,7 @@ __all__ = ["Asked", "Claim", "ClientRefusal", "Holds", "Standing", "Used"]
 
 HOLD_ARGS: Final = 13
 SETTLE_ARGS: Final = 6
+ASKED_AGAIN: Final = (ScriptMissingError, RecordUnreadableError)  # alone it is told which record
 AGAIN: Final = "~"  # ends the id of a hold that takes the place of one that was undone
 REMEMBER_MAX_S: Final = 1.0  # a limit may be raised, or capacity returned, at any moment
 
@@ -101,7 +102,7 @@ class Asked:
         if not self.done():
             self._future = asyncio.get_running_loop().create_future()
             await self._future
-        if isinstance(self._fault, ScriptMissingError):
+        if isinstance(self._fault, ASKED_AGAIN):
             self._reply = await self._holds.run(self._claim, self._packed)
         elif self._fault is not None:
             raise self._fault
@@ -248,19 +249,23 @@ class Holds:
         The other one, too: a settlement that has to be repeated frees its slot late.
 
         Raises:
+            RecordUnreadableError: what Redis holds of the client cannot be read; nothing was taken.
             StoreLostError: whether it was taken is unknown.
         """
         self._client.load(self._settle)
-        return await self._client.run_packed(self._books_of(claim).hold, packed)
+        try:
+            return await self._client.run_packed(self._books_of(claim).hold, packed)
+        except RecordUnreadableError:
+            if self._doubts and self._stand_in is not None:
+                self._stand_in.refused(claim)
+            raise
 
     def note_lost(self, claim: Claim, fault: BaseException) -> None:
-        """A hold's outcome is unknown, or nothing was taken as the record cannot be read."""
-        self._client.count_lost(fault)
-        if isinstance(fault, RecordUnreadableError) and self._doubts and self._stand_in is not None:
-            self._stand_in.refused(claim)
-        if self._alone is None or isinstance(fault, ScriptMissingError):
+        """A hold's outcome is unknown."""
+        if isinstance(fault, ASKED_AGAIN):
             return
-        if isinstance(fault, StoreLostError):
+        self._client.count_lost(fault)
+        if self._alone is not None and isinstance(fault, StoreLostError):
             self._alone.note(self._keys.client(claim.client)[0], fault)
 
     def read_narrow(

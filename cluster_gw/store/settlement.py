@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.batches import Batches, settlements
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import Reply
@@ -258,7 +258,8 @@ class SettlementQueue:
 
     def lost(self, entry: Entry, fault: BaseException) -> None:
         """Take the fault of a first try."""
-        self._client.count_lost(fault)
+        if not isinstance(fault, RecordUnreadableError):  # the next one is told which record it is
+            self._client.count_lost(fault)
         self.ended(entry, fault)
 
     def ended(self, entry: Entry, outcome: Reply) -> None:

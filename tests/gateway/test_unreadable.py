@@ -124,7 +124,7 @@ async def test_client_whose_record_cannot_be_read_gets_503_and_others_are_served
     status, body = refused
     assert (status, body["error"]["code"]) == (503, "record_unreadable")
     assert (served, mended, left) == (200, 200, 0)
-    assert key in told(gateway)[0]["key"]
+    assert [event["key"] for event in told(gateway)] == [key]
 
 
 async def test_settlement_waits_until_its_record_is_mended_and_is_counted_then(
@@ -205,4 +205,32 @@ async def test_provider_whose_record_cannot_be_read_is_not_tried(
     response, _ = await post(http, gateway.base_url, chat())
 
     assert response.headers["X-Routed-Via"] == "b/two"
+    assert [event["key"] for event in told(gateway)] == [key]
+
+
+async def test_cursor_that_is_no_number_costs_nobody_an_answer(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    turns = [{"id": "auto", "family": "classic", "strategy": "round-robin", "members": "all"}]
+    gateway = await start(combos=turns)
+    key = await write(gateway, ("SET", "rr:{auto}", "many"))
+
+    answers = [await post(http, gateway.base_url, chat()) for _ in range(4)]
+
+    assert [response.status for response, _ in answers] == [200] * 4
+    assert {response.headers["X-Routed-Via"] for response, _ in answers} == {"a/one", "b/two"}
+    assert [event["key"] for event in told(gateway)] == [key]
+
+
+async def test_snapshot_whose_version_is_no_number_is_named_and_the_last_one_stays(
+    start: Start,
+) -> None:
+    gateway = await start()
+    await build(gateway)
+    before = gateway.current.view.snapshot.version
+    key = await write(gateway, ("HSET", "{snap}:cur", "version", "x"))
+
+    await gateway.engine._sharing._follow()
+
+    assert gateway.current.view.snapshot.version == before > 0
     assert [event["key"] for event in told(gateway)] == [key]
