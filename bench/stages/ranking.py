@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import intelligence_composite
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Resolved, Route
@@ -20,7 +21,7 @@ from cluster_gw.core.routing.evidence import build_evidence
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.presets import PRESETS, PeakHours, build_scoring
-from cluster_gw.core.routing.signals import RouteSignals, Signals, TargetSignals, route_signals
+from cluster_gw.core.routing.signals import Bar, RouteSignals, Signals, TargetSignals, route_signals
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.pipeline.plan import make_ranking
@@ -43,6 +44,7 @@ def route(number: int) -> Route:
         dialect=Dialect.OPENAI,
         base_url="http://127.0.0.1:1/v1",
         tools=number % 3 > 0,
+        context_window=8_000 if number % 4 == 0 else None,
         weight=0.5 if number % 10 == 0 else 1.0,
         intelligence=intelligence_composite(TIERS[number % 4], 1 + number),
         keys=(Key(id=KeyId(f"k{number}"), provider=provider, account=f"k{number}"),),
@@ -90,19 +92,21 @@ def known(one: Route, number: int) -> RouteSignals:
     )
 
 
-def signals(combo: Resolved) -> Signals:
-    """A snapshot of all routes of a combo."""
+def signals(combo: Resolved, *, some_rest: bool = False) -> Signals:
+    """A snapshot of all routes of a combo; one in twenty may rest."""
     routes = {one.id: known(one, n) for n, one in enumerate(combo.routes)}
-    return Signals(version=1, routes=routes, zero_ms=1.8e12, slates={})
+    rest = Bar(gate=Gate.COOLDOWN, until_s=1e9)
+    barred = {one.id: rest for one in combo.routes[::20]} if some_rest else {}
+    return Signals(version=1, routes=routes, barred=barred, zero_ms=1.8e12, slates={})
 
 
-def context(combo: Resolved, **facts: bool) -> RouteContext:
-    """A request of about a thousand characters."""
+def context(combo: Resolved, *, is_long: bool = False, **facts: bool) -> RouteContext:
+    """A request of about a thousand characters, or of forty thousand."""
     request = ChatRequest(
         dialect=Dialect.OPENAI,
         model="auto",
         stream=False,
-        input_characters=(len(QUESTION),),
+        input_characters=(len(QUESTION) * (40 if is_long else 1),),
         last_user_text=QUESTION,
         fields={},
         **facts,
@@ -142,6 +146,8 @@ def main() -> None:
         print(f"| {name} | " + " | ".join(f"{us:.1f}" for us in row) + " |")
     for words, work in (
         ("balanced, with tools", lambda c: rank_us(c, wants_tools=True)),
+        ("balanced, too long for a quarter", lambda c: rank_us(c, is_long=True)),
+        ("balanced, one in twenty rests", lambda c: rank_us(c, some_rest=True)),
         ("balanced, told in full", lambda c: rank_us(c, is_told=True)),
         ("once per snapshot and combo", columns_us),
     ):
@@ -149,9 +155,17 @@ def main() -> None:
         print(f"| {words} | " + " | ".join(f"{us:.1f}" for us in row) + " |")
 
 
-def rank_us(combo: Resolved, *, is_told: bool = False, **facts: bool) -> float:
+def rank_us(
+    combo: Resolved,
+    *,
+    is_told: bool = False,
+    is_long: bool = False,
+    some_rest: bool = False,
+    **facts: bool,
+) -> float:
     """Microseconds of ranking one request, and of telling everything that led to it."""
-    asked, said, chance = context(combo, **facts), signals(combo), seed_chance(1)
+    asked, chance = context(combo, is_long=is_long, **facts), seed_chance(1)
+    said = signals(combo, some_rest=some_rest)
 
     def rank() -> object:
         inputs = StrategyInputs(signals=said, chance=chance, now_s=1.0)

@@ -3,7 +3,6 @@
 The catalog is built once per configuration version and never changes; a reload builds a new one.
 """
 
-import math
 from enum import StrEnum
 from functools import cached_property
 
@@ -138,6 +137,21 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retry_at_ms: int | None = None
 
 
+class Narrowed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is left of a combo's candidates for requests of the same needs and about the same size.
+
+    Attributes:
+        eligible: those that can serve.
+        excluded: the others, as they were told of the first of these requests.
+        rejected: the others, where a reason names the size of the request, so that they have to be
+            told again.
+    """
+
+    eligible: tuple[Candidate, ...]
+    excluded: tuple[Exclusion, ...] = ()
+    rejected: tuple[Candidate, ...] = ()
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a client's `model` stands for; the catalog makes each once.
 
@@ -163,26 +177,26 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def narrowed(self) -> dict[Needs, tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]]:
-        """Who has what requests need, and who has not; filled as it is asked for."""
+    def narrowed(self) -> dict[tuple[Needs, int], Narrowed]:
+        """Who could serve requests of some needs and size; filled as it is asked for."""
         return {}
 
     def keeps(self, candidates: tuple[Candidate, ...]) -> bool:
         """Whether these very candidates come again with other requests."""
         return candidates is self.candidates or any(
-            candidates is eligible for eligible, _ in self.narrowed.values()
+            candidates is narrowed.eligible for narrowed in self.narrowed.values()
         )
 
     @cached_property
-    def fits_tokens(self) -> float:
-        """A demand up to this fits every candidate; below 0 when one of them has no key."""
-        bounds = [
+    def token_bounds(self) -> tuple[int, ...]:
+        """Sizes of requests, in tokens, above each of which some candidate is too small."""
+        bounds = {
             bound
             for route in self.routes
-            for bound in (route.context_window, route.limits.tpm, None if route.keys else -1)
+            for bound in (route.context_window, route.limits.tpm)
             if bound is not None
-        ]
-        return min(bounds, default=math.inf)
+        }
+        return tuple(sorted(bounds))
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):

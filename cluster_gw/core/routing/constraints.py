@@ -4,10 +4,11 @@ Every predicate is a row of `CONSTRAINTS`; the first that fails names the exclus
 catalogue and the request only: live limits are decided at admission, in Redis.
 """
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import Final
 
-from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode
+from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Narrowed
 from cluster_gw.core.routing.context import RouteContext
 
 Constraint = Callable[[Candidate, RouteContext], str | None]
@@ -62,24 +63,46 @@ CONSTRAINTS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
 )
 
 
+BY_SIZE: Final = frozenset({ExclusionCode.CONTEXT_WINDOW, ExclusionCode.TOO_LARGE})
+"""Exclusions whose reason names the size of the request."""
+
+MAX_KEPT: Final = 64  # kinds of requests of a combo; more are looked through each time
+
+
 def constrain(
-    candidates: Iterable[Candidate], context: RouteContext
+    candidates: tuple[Candidate, ...], context: RouteContext
 ) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
-    """Split candidates into those that can serve and those that cannot, each with its reason."""
+    """Split candidates into those that can serve and those that cannot, each with its reason.
+
+    Of a combo's own candidates it is remembered who can serve requests of some needs and size.
+    """
     resolved = context.resolved
-    if candidates is not resolved.candidates or context.demand.total_tokens > resolved.fits_tokens:
+    if candidates is not resolved.candidates:
         return _look(candidates, context)
-    known = resolved.narrowed.get(context.needs)  # then it depends on the needs alone
+    kind = context.needs, bisect_left(resolved.token_bounds, context.demand.total_tokens)
+    known = resolved.narrowed.get(kind)
     if known is None:
-        known = _look(candidates, context)
-        if not known[1]:
-            known = resolved.candidates, ()
-        resolved.narrowed[context.needs] = known
-    return known
+        known = _narrow(candidates, context)
+        if len(resolved.narrowed) < MAX_KEPT:
+            resolved.narrowed[kind] = known
+    elif known.rejected:
+        return known.eligible, _look(known.rejected, context)[1]
+    return known.eligible, known.excluded
+
+
+def _narrow(candidates: tuple[Candidate, ...], context: RouteContext) -> Narrowed:
+    eligible, excluded = _look(candidates, context)
+    if not excluded:
+        return Narrowed(eligible=candidates)
+    rejected: tuple[Candidate, ...] = ()
+    if any(exclusion.code in BY_SIZE for exclusion in excluded):
+        can_serve = {candidate.position for candidate in eligible}
+        rejected = tuple([c for c in candidates if c.position not in can_serve])
+    return Narrowed(eligible=eligible, excluded=excluded, rejected=rejected)
 
 
 def _look(
-    candidates: Iterable[Candidate], context: RouteContext
+    candidates: tuple[Candidate, ...], context: RouteContext
 ) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     eligible: list[Candidate] = []
     excluded: list[Exclusion] = []

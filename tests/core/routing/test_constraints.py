@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
@@ -61,7 +63,68 @@ def test_an_ordinary_request_is_constrained_as_any_other(
 
     short = constrain(resolved.candidates, context)
 
-    assert short == constrain(list(resolved.candidates), context)
+    assert short == constrain((*resolved.candidates,), context)
+
+
+ROUTES = st.lists(
+    st.tuples(
+        st.none() | st.integers(1, 6),
+        st.none() | st.integers(1, 6),
+        st.booleans(),
+        st.booleans(),
+    ),
+    max_size=6,
+)
+REQUESTS = st.lists(
+    st.tuples(st.integers(0, 7), st.booleans(), st.booleans()), min_size=1, max_size=12
+)
+
+
+@given(routes=ROUTES, requests=REQUESTS)
+def test_what_is_remembered_of_earlier_requests_is_what_a_look_would_say(
+    routes: list[tuple[int | None, int | None, bool, bool]],
+    requests: list[tuple[int, bool, bool]],
+) -> None:
+    resolved = make_catalog(
+        *(
+            make_route(
+                f"m{number}",
+                context_window=None if window is None else window * 100,
+                limits=Limits(tpm=None if tpm is None else tpm * 100),
+                tools=tools,
+                vision=vision,
+            )
+            for number, (window, tpm, tools, vision) in enumerate(routes)
+        )
+    ).resolve("auto")
+    assert resolved is not None
+
+    for hundreds, tools, vision in requests:
+        request = make_request(
+            wants_tools=tools,
+            image_count=int(vision),
+            input_characters=(hundreds * 400 - 40,) if hundreds else (),
+            max_tokens=10,
+        )
+        context = build_context(request, resolved, ClientId("c"))
+        looked = constrain((*resolved.candidates,), context)
+        assert constrain(resolved.candidates, context) == looked
+
+
+def test_requests_of_one_kind_get_the_very_same_candidates() -> None:
+    resolved = make_catalog(GOOD, make_route("small", context_window=500)).resolve("auto")
+    assert resolved is not None
+    large, larger = (
+        build_context(make_request(input_characters=(size,)), resolved, ClientId("c"))
+        for size in (4000, 8000)
+    )
+
+    one, reasons = constrain(resolved.candidates, large)
+    other, other_reasons = constrain(resolved.candidates, larger)
+
+    assert one is other
+    assert resolved.keeps(one)
+    assert reasons != other_reasons
 
 
 def test_a_route_that_fits_exactly_is_kept() -> None:
