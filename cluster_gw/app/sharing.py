@@ -14,6 +14,7 @@ from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
 from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
 from cluster_gw.background.snapshot_follower import SnapshotFollower
 from cluster_gw.core.limits.breaker import BreakerState
+from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import list_models
 from cluster_gw.pipeline.view import build_view
@@ -93,7 +94,11 @@ class Sharing:
         self._when_read.append(tell)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Begin to listen, and rank by what the configuration says until there is a snapshot."""
+        clock = self._base.clock
+        nothing = Reading(snapshot=NO_SNAPSHOT, server_ms=clock.wall_ms())
+        self._reading = (nothing, clock.monotonic_s())
+        self._fit(*self._reading)
         self._bus.start()
 
     def start_jobs(self, runner: Runner) -> None:

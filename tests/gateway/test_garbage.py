@@ -14,10 +14,11 @@ REQUESTS = 20
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("family", "strategy"), [("classic", "priority"), ("bandit", "balanced")])
 async def test_a_request_leaves_nothing_for_the_collector(
-    stream: bool, start: Start, http: aiohttp.ClientSession
+    stream: bool, family: str, strategy: str, start: Start, http: aiohttp.ClientSession
 ) -> None:
-    gateway = await start()
+    gateway = await start(combos=[{"id": "auto", "family": family, "strategy": strategy}])
     for _ in range(3):  # connections, scripts, caches
         await post(http, gateway.base_url, chat(stream=stream))
     await gateway.engine.settle()

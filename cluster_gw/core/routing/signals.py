@@ -130,10 +130,11 @@ def route_signals(
         penalty_points: of its model now.
         most_points: that a model can have, above 0.
     """
-    of_keys, statistics = tuple(by_key.values()), NO_STATISTICS
-    for key in of_keys:
-        if key.statistics is not NO_STATISTICS:
-            statistics = add(statistics, key.statistics)
+    of_keys = tuple(by_key.values())
+    used = [key.statistics for key in of_keys if key.statistics is not NO_STATISTICS]
+    statistics = used[0] if used else NO_STATISTICS
+    for more in used[1:]:
+        statistics = add(statistics, more)
     free = [key for key in of_keys if key.bar is None] or of_keys
     month_tokens = sum(key.month_tokens for key in of_keys)
     remaining = least(
@@ -147,8 +148,12 @@ def route_signals(
         headroom=headroom_factor(remaining, policy),
         penalty_points=penalty_points,
         rate_limit=1.0 - penalty_points / most_points * PENALTY_SHARE,
-        keys=columns_of_keys(route, {key: one.statistics for key, one in by_key.items()}),
+        keys=None if len(used) < 2 else columns_of_keys(route, _statistics(by_key)),  # noqa: PLR2004
     )
+
+
+def _statistics(by_key: Mapping[KeyId, TargetSignals]) -> Mapping[KeyId, Statistics]:
+    return {key: one.statistics for key, one in by_key.items()}
 
 
 def bar_of_route(keys: Sequence[TargetSignals]) -> Bar | None:
