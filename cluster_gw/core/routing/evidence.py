@@ -3,9 +3,11 @@
 import numpy as np
 
 from cluster_gw.core.routing.catalog import Candidate, Resolved
-from cluster_gw.core.routing.posterior import Floats, column
+from cluster_gw.core.routing.posterior import Draws, Floats, column
+from cluster_gw.core.routing.presets import INTELLIGENCE, RELIABILITY, SPEED
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, RouteSignals, Signals
 from cluster_gw.core.routing.slate import (
+    FactorColumn,
     MultiplierColumn,
     Slate,
     product_of,
@@ -24,21 +26,17 @@ class Evidence(Slate, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         known: what the snapshot says of each route.
-        alpha: first parameter of its reliability, with what others saw.
-        beta: its second parameter.
+        draws: of their reliability.
         samples: attempts of our own, by weight.
         speed: in 0..1.
-        speed_samples: attempts it rests on, by weight.
         intelligence: in 0..1, scaled over these candidates.
         tried: rows of which little is known and that may win, of the best tier.
     """
 
     known: tuple[RouteSignals, ...]
-    alpha: Floats
-    beta: Floats
+    draws: Draws
     samples: Floats
     speed: Floats
-    speed_samples: Floats
     intelligence: Floats
     tried: tuple[int, ...]
 
@@ -77,26 +75,42 @@ def build_evidence(candidates: tuple[Candidate, ...], signals: Signals) -> Evide
         MultiplierColumn(name="override", values=weight, detail=lambda _: "weight of the model"),
     )
     samples = column(one.statistics.successes + one.statistics.failures for one in known)
+    speed_samples = column(one.statistics.speed_samples for one in known)
+    factors = (
+        FactorColumn(
+            name=RELIABILITY,
+            source=lambda row: "measured" if samples[row] else "prior",
+            samples=samples,
+        ),
+        FactorColumn(
+            name=SPEED,
+            source=lambda row: "measured" if speed_samples[row] else "prior",
+            samples=speed_samples,
+        ),
+        FactorColumn(name=INTELLIGENCE, source=lambda _: "configured"),
+    )
     tiers = tiers_of(candidates)
     best = np.ones(len(routes), dtype=bool) if tiers is None else tiers == tiers.min()
     return Evidence(
         candidates=candidates,
+        factors=factors,
         multipliers=multipliers,
         product=product_of(multipliers, len(routes)),
         ties=ties_of(candidates, (weight == 0).astype(np.float64)),
         tiers=tiers,
         known=known,
-        alpha=column(
-            one.statistics.successes + route.prior.successes + 1.0
-            for one, route in zip(known, routes, strict=True)
-        ),
-        beta=column(
-            one.statistics.failures + route.prior.failures + 1.0
-            for one, route in zip(known, routes, strict=True)
+        draws=Draws(
+            column(
+                one.statistics.successes + route.prior.successes + 1.0
+                for one, route in zip(known, routes, strict=True)
+            ),
+            column(
+                one.statistics.failures + route.prior.failures + 1.0
+                for one, route in zip(known, routes, strict=True)
+            ),
         ),
         samples=samples,
         speed=column(one.speed for one in known),
-        speed_samples=column(one.statistics.speed_samples for one in known),
         intelligence=scaled(column(route.intelligence for route in routes)),
         tried=tuple(np.flatnonzero((samples < UNMEASURED_BELOW) & (weight > 0) & best).tolist()),
     )

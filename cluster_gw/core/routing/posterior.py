@@ -26,6 +26,44 @@ def column(values: Iterable[float]) -> Floats:
     return np.array(list(values), dtype=np.float64)
 
 
+BLOCK = 512
+"""Numbers drawn at once: a call costs as much as sixty of them, and nobody waits for so few."""
+
+
+class Draws:
+    """Reliabilities of the same candidates, drawn for several requests at once.
+
+    Args:
+        alpha: first parameters, at least 1.
+        beta: second parameters, at least 1.
+    """
+
+    __slots__ = ("_alpha", "_beta", "_block", "_chance", "_next")
+
+    def __init__(self, alpha: Floats, beta: Floats) -> None:
+        self._alpha, self._beta = alpha, beta
+        self._block: npt.NDArray[np.float64] = np.empty((0, alpha.size))
+        self._next = 0
+        self._chance: Chance | None = None
+
+    def take(self, chance: Chance | None) -> Floats:
+        """Give a draw for each candidate, not to be changed; their means when there is no chance.
+
+        Args:
+            chance: what is drawn with; another than before begins a block of its own.
+        """
+        if chance is None:
+            return draw_reliability(self._alpha, self._beta, None)
+        if self._next >= len(self._block) or chance is not self._chance:
+            size = self._alpha.size
+            shape = max(1, BLOCK // max(size, 1)), size
+            self._block = chance.beta(self._alpha, self._beta, size=shape)
+            self._next, self._chance = 0, chance
+        drawn: Floats = self._block[self._next]
+        self._next += 1
+        return drawn
+
+
 def draw_reliability(alpha: Floats, beta: Floats, chance: Chance | None) -> Floats:
     """Draw a reliability for each candidate, or give its mean when there is no `chance`.
 

@@ -22,24 +22,6 @@ from cluster_gw.core.routing.ranking import (
 from cluster_gw.core.routing.slate import Slate
 
 
-class FactorColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One weighted signal, of each candidate.
-
-    Attributes:
-        name: of the factor.
-        weight: 0 to 1.
-        values: `(n,)` in 0..1.
-        source: tells whether that of a row is `measured`, `configured` or a `prior`.
-        samples: attempts each rests on, by weight; None where nothing is measured.
-    """
-
-    name: str
-    weight: float
-    values: Floats
-    source: Callable[[int], str]
-    samples: Floats | None = None
-
-
 class AdjustmentColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A term added after the multipliers, of each candidate; 0 is none."""
 
@@ -53,22 +35,24 @@ class Scored(Order, frozen=True, kw_only=True, gc=False):
     Attributes:
         slate: the candidates, in the order of every column.
         rows: row of the columns, for each place.
-        factors: their weights and values in this request.
+        weights: of the slate's factors in this request.
+        values: the same, `(n,)` in 0..1 each.
         adjustments: of this request.
-        scores: `(n,)`, by row.
+        steps: scores in steps of 1e-9, `(n,)`, by row.
         why: gives the reasons of a row.
     """
 
     slate: Slate
     rows: list[int]
-    factors: tuple[FactorColumn, ...]
+    weights: tuple[float, ...]
+    values: tuple[Floats, ...]
     adjustments: tuple[AdjustmentColumn, ...]
-    scores: Floats
+    steps: Floats
     why: Callable[[int], tuple[str, ...]]
 
     def score_at(self, place: int) -> float:
         """The score of the candidate at a place, from 0."""
-        return float(self.scores[self.rows[place]])
+        return float(self.steps[self.rows[place]]) / SCORE_STEPS
 
     def reasons_at(self, place: int) -> tuple[str, ...]:
         """Why the candidate is at a place."""
@@ -77,7 +61,7 @@ class Scored(Order, frozen=True, kw_only=True, gc=False):
     def ranked_at(self, place: int) -> Ranked:
         """Everything about the candidate at a place."""
         row = self.rows[place]
-        factors = tuple([_factor(one, row) for one in self.factors])
+        factors = self._factors(row)
         base = 0.0
         for factor in factors:
             base += factor.contribution
@@ -102,10 +86,27 @@ class Scored(Order, frozen=True, kw_only=True, gc=False):
             reasons=self.reasons_at(place),
         )
 
+    def _factors(self, row: int) -> tuple[Factor, ...]:
+        weighed = zip(self.slate.factors, self.weights, self.values, strict=True)
+        return tuple(
+            [
+                Factor(
+                    name=column.name,
+                    weight=weight,
+                    value=float(values[row]),
+                    contribution=float(values[row]) * weight,
+                    source=column.source(row),
+                    samples=0.0 if column.samples is None else float(column.samples[row]),
+                )
+                for column, weight, values in weighed
+            ]
+        )
+
 
 def order_by_score(
     slate: Slate,
-    factors: tuple[FactorColumn, ...],
+    weights: tuple[float, ...],
+    values: tuple[Floats, ...],
     *,
     adjustments: tuple[AdjustmentColumn, ...] = (),
     why: Callable[[int], tuple[str, ...]],
@@ -113,52 +114,41 @@ def order_by_score(
     """Score candidates and put them in order.
 
     Args:
-        slate: the candidates, with what guards them.
-        factors: at least one.
+        slate: the candidates, with what is weighed and what guards them.
+        weights: of its factors, at least one.
+        values: of its factors, `(n,)` in 0..1 each.
         adjustments: in the order in which they are added.
         why: gives the reasons of a row of the slate.
     """
     # The steps of `total_score`, in its order: a score can be recomputed from its parts.
-    scores = factors[0].values * factors[0].weight
-    for factor in factors[1:]:
-        scores += factor.values * factor.weight
+    scores = values[0] * weights[0]
+    for place in range(1, len(values)):
+        scores += values[place] * weights[place]
     scores *= slate.product
     for adjustment in adjustments:
         scores += adjustment.values
     scores *= SCORE_STEPS
-    np.rint(scores, out=scores)
-    scores /= SCORE_STEPS
-    rows = sort_rows(slate, scores)
+    steps = np.rint(scores, out=scores)
+    rows = sort_rows(slate, steps)
     candidates = slate.candidates
     return Scored(
         candidates=tuple([candidates[row] for row in rows]),
         slate=slate,
         rows=rows,
-        factors=factors,
+        weights=weights,
+        values=values,
         adjustments=adjustments,
-        scores=scores,
+        steps=steps,
         why=why,
     )
 
 
-def sort_rows(slate: Slate, scores: Floats) -> list[int]:
+def sort_rows(slate: Slate, steps: Floats) -> list[int]:
     """Give the rows of a slate by tier, score and declared position, best first."""
     if slate.tiers is None and not slate.ties:
-        places = np.argsort(-scores, kind="stable")
+        places = np.argsort(-steps, kind="stable")
     else:
         tiers = () if slate.tiers is None else (slate.tiers,)
-        places = np.lexsort((*slate.ties, -scores, *tiers))
+        places = np.lexsort((*slate.ties, -steps, *tiers))
     rows: list[int] = places.tolist()
     return rows
-
-
-def _factor(one: FactorColumn, row: int) -> Factor:
-    value = float(one.values[row])
-    return Factor(
-        name=one.name,
-        weight=one.weight,
-        value=value,
-        contribution=value * one.weight,
-        source=one.source(row),
-        samples=0.0 if one.samples is None else float(one.samples[row]),
-    )

@@ -28,11 +28,26 @@ class MultiplierColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: Callable[[int], str]
 
 
+class FactorColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A weighted signal, but for its weight and values, which a request gives.
+
+    Attributes:
+        name: of the factor.
+        source: tells whether the value of a row is `measured`, `configured` or a `prior`.
+        samples: attempts each value rests on, by weight; None where nothing is measured.
+    """
+
+    name: str
+    source: Callable[[int], str]
+    samples: Floats | None = None
+
+
 class Slate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What scoring needs of some candidates whatever the request is.
 
     Attributes:
         candidates: in the order of every column.
+        factors: what is weighed, in order.
         multipliers: each with its values.
         product: of all of them, `(n,)`.
         ties: `(n,)` each, the least important first, by which candidates are ordered that have the
@@ -41,6 +56,7 @@ class Slate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     candidates: tuple[Candidate, ...]
+    factors: tuple[FactorColumn, ...]
     multipliers: tuple[MultiplierColumn, ...] = ()
     product: Floats
     ties: tuple[Floats, ...] = ()

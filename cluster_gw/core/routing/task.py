@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 LOOK_CHARACTERS: Final = 2000  # a longer text shows what it is about in its beginning
-MARKS: Final = ("```", "Traceback (most recent call last)", "diff --git ")
+FENCE: Final = "```"
+TRACE: Final = "Traceback (most recent call last)"
 STARTS: Final = (
     *("def ", "class ", "async def ", "#include <", '#include "', "func ", "fn ", "function "),
     *("if (", "for (", "while (", "INSERT INTO ", "CREATE TABLE ", "@@ -", "<?php", "</", "@"),
@@ -16,8 +17,10 @@ FILE_NAME: Final = re.compile(r"\.(?:py|js|ts|tsx|go|rs|java|cpp|cs|rb|php|sql|s
 
 def looks_like_code(text: str) -> bool:
     """Tell whether a text has a code block, a name of a source file or a line of code."""
+    if FENCE in text:
+        return True
     head = text[:LOOK_CHARACTERS]
-    if any(mark in text for mark in MARKS) or FILE_NAME.search(head):
+    if FILE_NAME.search(head) or TRACE in head:
         return True
     for line in head.split("\n"):
         bare = line.strip()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.core.routing.posterior import column, draw_reliability, seed_chance
+from cluster_gw.core.routing.posterior import Draws, column, draw_reliability, seed_chance
 from cluster_gw.core.routing.prior import PRIOR_MAX, capped_prior
 
 
@@ -29,6 +29,28 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
 
     assert one == same
     assert one != other
+
+
+def test_draws_ahead_are_each_given_once_and_follow_the_seed() -> None:
+    alpha, beta = column([8, 1, 3]), column([2, 1, 3])
+    chance, same = seed_chance(5), seed_chance(5)
+    ahead, again = Draws(alpha, beta), Draws(alpha, beta)
+
+    drawn = [ahead.take(chance).tolist() for _ in range(400)]
+
+    assert drawn == [again.take(same).tolist() for _ in range(400)]
+    assert len({tuple(one) for one in drawn}) == 400
+    assert float(np.mean([one[0] for one in drawn])) == pytest.approx(0.8, abs=0.03)
+
+
+def test_draws_of_another_source_begin_anew_and_without_one_are_means() -> None:
+    draws = Draws(column([3, 1]), column([1, 3]))
+
+    first = draws.take(seed_chance(1)).tolist()
+
+    assert draws.take(None).tolist() == [0.75, 0.25]
+    assert draws.take(seed_chance(1)).tolist() == first
+    assert Draws(column([]), column([])).take(seed_chance(1)).tolist() == []
 
 
 @given(

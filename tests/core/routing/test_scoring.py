@@ -9,11 +9,11 @@ from cluster_gw.core.routing.posterior import column
 from cluster_gw.core.routing.ranking import total_score
 from cluster_gw.core.routing.scoring import (
     AdjustmentColumn,
-    FactorColumn,
     Scored,
     order_by_score,
 )
 from cluster_gw.core.routing.slate import (
+    FactorColumn,
     MultiplierColumn,
     Slate,
     product_of,
@@ -39,22 +39,19 @@ def scored(rows: list[tuple[float, float, float, float, int]], *, clamp: bool = 
     )
     slate = Slate(
         candidates=candidates,
+        factors=(measured("a"), measured("b")),
         multipliers=guards,
         product=product_of(guards, len(rows)),
         ties=ties_of(candidates),
         tiers=tiers_of(candidates),
     )
-    factors = tuple(
-        FactorColumn(
-            name=name,
-            weight=weight,
-            values=column(row[place] for row in rows),
-            source=lambda _: "measured",
-        )
-        for place, (name, weight) in enumerate((("a", 0.7), ("b", 0.3)))
-    )
+    values = column(r[0] for r in rows), column(r[1] for r in rows)
     boosts = (AdjustmentColumn(name="boost", values=column(r[3] for r in rows)),) if clamp else ()
-    return order_by_score(slate, factors, adjustments=boosts, why=lambda _: ())
+    return order_by_score(slate, (0.7, 0.3), values, adjustments=boosts, why=lambda _: ())
+
+
+def measured(name: str) -> FactorColumn:
+    return FactorColumn(name=name, source=lambda _: "measured")
 
 
 @given(ROWS, st.booleans())
@@ -91,10 +88,12 @@ def test_sums_that_are_equal_in_mathematics_are_ties() -> None:
 
 def test_candidates_that_come_out_of_order_are_ties_by_their_position() -> None:
     listed = tuple(Candidate(route=make_route(f"m{n}"), position=n) for n in (2, 0, 1))
-    slate = Slate(candidates=listed, product=column([1, 1, 1]), ties=ties_of(listed))
-    same = FactorColumn(name="a", weight=1.0, values=column([1, 1, 1]), source=lambda _: "prior")
+    ones = column([1, 1, 1])
+    slate = Slate(candidates=listed, factors=(measured("a"),), product=ones, ties=ties_of(listed))
 
-    assert places(order_by_score(slate, (same,), why=lambda _: ())) == [0, 1, 2]
+    order = order_by_score(slate, (1.0,), (ones,), why=lambda _: ())
+
+    assert places(order) == [0, 1, 2]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=9))

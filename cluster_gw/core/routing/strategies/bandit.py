@@ -3,10 +3,9 @@
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.evidence import UNMEASURED_BELOW, Evidence, evidence_of
-from cluster_gw.core.routing.posterior import draw_reliability
-from cluster_gw.core.routing.presets import INTELLIGENCE, RELIABILITY, SPEED, Task
+from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Order
-from cluster_gw.core.routing.scoring import FactorColumn, order_by_score
+from cluster_gw.core.routing.scoring import order_by_score
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 
 
@@ -36,31 +35,10 @@ class Bandit:
             signals.server_ms(inputs.now_s)
         )
         weights = scoring.weights(task, is_peak=is_peak)
-        reliability = draw_reliability(evidence.alpha, evidence.beta, inputs.chance)
         return order_by_score(
             evidence,
-            (
-                FactorColumn(
-                    name=RELIABILITY,
-                    weight=weights[0],
-                    values=reliability,
-                    source=lambda row: "measured" if evidence.samples[row] else "prior",
-                    samples=evidence.samples,
-                ),
-                FactorColumn(
-                    name=SPEED,
-                    weight=weights[1],
-                    values=evidence.speed,
-                    source=lambda row: "measured" if evidence.speed_samples[row] else "prior",
-                    samples=evidence.speed_samples,
-                ),
-                FactorColumn(
-                    name=INTELLIGENCE,
-                    weight=weights[2],
-                    values=evidence.intelligence,
-                    source=lambda _: "configured",
-                ),
-            ),
+            weights,
+            (evidence.draws.take(inputs.chance), evidence.speed, evidence.intelligence),
             why=lambda row: reasons(evidence, row, task, is_peak=is_peak),
         )
 
