@@ -11,7 +11,7 @@ asks it with caution (decision 0040): within its own share, or so that there is 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -30,6 +30,9 @@ from cluster_gw.units import MS_PER_S, LeaseId
 BATCH: Final = 200
 FORGETS_S: Final = 5.0  # what the next server may lack: see docs/redis.md on min-replicas-max-lag
 RETRY_AFTER_MS: Final = 1000  # Redis may be back any moment
+
+
+TakeTold = Callable[[float, Callable[[str], bool]], list[Told]]
 
 
 class Mode(StrEnum):
@@ -125,7 +128,7 @@ class Alone:
         self._spare_workers = policy.spare_workers
         self._away: set[str] = set()
         self._again = Journal()
-        self._told_since: Callable[[float], Iterable[Told]] | None = None
+        self._take_told: TakeTold | None = None
         self._before_share: list[Callable[[], None]] = []
         self._before_loss: list[Callable[[], None]] = []
         self._when_begun: list[Callable[[], None]] = []
@@ -145,9 +148,9 @@ class Alone:
         """Have `tell` called when something goes away, after those of `before_share`."""
         self._before_loss.append(tell)
 
-    def tell_again(self, told_since: Callable[[float], Iterable[Told]]) -> None:
+    def tell_again(self, take_told: TakeTold) -> None:
         """Have what was told last told once more when a part is back, which may lack it."""
-        self._told_since = told_since
+        self._take_told = take_told
 
     def when_begun(self, tell: Callable[[], None]) -> None:
         """Have `tell` called once the first part is away."""
@@ -328,11 +331,14 @@ class Alone:
             await asyncio.gather(*(self._register(one) for one in some))
 
     def _keep_told(self, part: str) -> None:
-        if self._told_since is None:
+        doubt = self.doubts.get(part)
+        if self._take_told is None or doubt is None:
             return
-        for key, at_s, again in self._told_since(self.absence.lost_at_s(part) - FORGETS_S):
-            if part in {self.absence.part_of(key), EVERYWHERE}:
-                self._again.add(Ended(part, at_s, again))
+        for at_s, again in self._take_told(
+            doubt.since_s - FORGETS_S,
+            lambda key: part in {self.absence.part_of(key), EVERYWHERE},
+        ):
+            self._again.add(Ended(part, at_s, again))
 
     async def _register(self, running: Running) -> None:
         left_ms = round((running.ends_at_s - self.monotonic_s()) * MS_PER_S)

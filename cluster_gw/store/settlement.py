@@ -7,7 +7,7 @@ so repeating is safe within that time and stops a minute before its end.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -95,12 +95,10 @@ class Told(NamedTuple):
     """A settlement that was applied.
 
     Attributes:
-        key: the first key of its call.
         at_s: when it was queued.
         again: queues it once more, given its age in seconds; where it is known that does nothing.
     """
 
-    key: str
     at_s: float
     again: Callable[[float], None]
 
@@ -234,12 +232,28 @@ class SettlementQueue:
         if entry is not None:
             self._client.send(template, self._packed(entry), entry, lazy=lazy)
 
-    def told_since(self, at_s: float) -> Iterator[Told]:
-        """Give what charged a limit and was applied, of what was queued since then."""
+    def take_told(self, at_s: float, is_meant: Callable[[str], bool]) -> list[Told]:
+        """Give what charged a limit and was applied, of what was queued since then.
+
+        What is told again is kept anew when it is applied; what was taken is not given twice.
+
+        Args:
+            at_s: monotonic seconds.
+            is_meant: tells by the first key of a call whether it is wanted.
+        """
+        taken, kept = [], deque[Entry](maxlen=MAX_TOLD)
         for entry in self._told:
-            queued_s = entry.until_s - RETRY_FOR_S
-            if at_s <= queued_s < math.inf and entry.template.script.name in SLOT_AT:
-                yield Told(str(entry.template.route[3]), queued_s, partial(self._tell_again, entry))
+            queued_s, template = entry.until_s - RETRY_FOR_S, entry.template
+            if (
+                at_s <= queued_s < math.inf
+                and template.script.name in SLOT_AT
+                and is_meant(str(template.route[3]))
+            ):
+                taken.append(Told(queued_s, partial(self._tell_again, entry)))
+            else:
+                kept.append(entry)
+        self._told = kept
+        return taken
 
     async def drain(self, deadline_s: float) -> int:
         """Wait until all are applied, at most `deadline_s`; tell how many are not."""

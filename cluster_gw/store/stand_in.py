@@ -42,7 +42,7 @@ class StandIn:
         self._settlements = settlements
         self._bars = bars
         self._ailments = Ailments(alone.monotonic_s)
-        alone.tell_again(settlements.told_since)
+        alone.tell_again(settlements.take_told)
         alone.before_share(self._tell_what_was_heard)
         alone.before_loss(self._take_over_bars)
         alone.when_trusted(self.heard.clear)  # whatever was heard before is void

@@ -45,6 +45,18 @@ async def test_what_was_told_in_the_last_seconds_is_told_again_in_its_second(
     assert worker.alone.journal.replayed == 0
 
 
+async def test_server_that_is_lost_again_soon_is_told_again_of_all_of_it(
+    worker: LoneWorker,
+) -> None:
+    await told(worker, "a", "b")
+    for _ in range(3):
+        await worker.lose()
+        await worker.regain()
+
+    assert (await worker.counters())["hrs"] == 2
+    assert worker.admissions.settlements.applied == 2 + 3 * 2
+
+
 async def test_what_is_older_than_a_server_forgets_is_not_told_again(worker: LoneWorker) -> None:
     await told(worker, "a")
     worker.clock.pass_s(FORGETS_S + 1.0)
