@@ -1,6 +1,7 @@
 """`cluster-gw demo`: a whole group with simulated providers, ready to be called with curl."""
 
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.supervisor.group import Companion, GroupOptions, run_group
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
 from cluster_gw.telemetry.log import Log
+from cluster_gw.wire.host_port import host_port
 
 BUNDLED: Final = "demo.yaml"
 CLIENT_KEY: Final = "demo-key"
@@ -123,8 +125,9 @@ def greeting(settings: Settings, added: Sequence[str] = ()) -> str:
         added: presets that were added because their keys are in the environment.
     """
     server = settings.server
-    data = f"http://{server.host}:{server.port}"
-    operations = f"http://{server.admin_host}:{server.admin_port}"
+    data = f"http://{host_port(server.host, server.port)}"
+    operations = f"http://{host_port(server.admin_host, server.admin_port)}"
+    called = shlex.quote(f"{data}/v1")  # shells would read the brackets of IPv6 as a pattern
     login = f"-H 'Authorization: Bearer {CLIENT_KEY}'"
     body = f"{login} -H 'Content-Type: application/json'"
     return "\n".join(
@@ -132,9 +135,9 @@ def greeting(settings: Settings, added: Sequence[str] = ()) -> str:
             "",
             f"cluster-gw is ready on {data}, operations on {operations}. Try:",
             "",
-            f"curl -s {data}/v1/chat/completions {body} -d '{EXAMPLE}'",
-            f"curl -sN {data}/v1/chat/completions {body} -d '{STREAMED}'",
-            f"curl -s {data}/v1/models {login}",
+            f"curl -s {called}/chat/completions {body} -d '{EXAMPLE}'",
+            f"curl -sN {called}/chat/completions {body} -d '{STREAMED}'",
+            f"curl -s {called}/models {login}",
             "",
             *([_tell_of(added), ""] if added else []),
             "Ctrl-C ends it.",

@@ -18,6 +18,7 @@ from cluster_gw.settings.faults import Faults
 from cluster_gw.simulator.config import Limits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, run_simulator
 from cluster_gw.supervisor.failure import ExitCode, StartError
+from cluster_gw.wire.host_port import host_port
 
 DEFAULT_PORT: Final = 9001
 
@@ -49,7 +50,7 @@ def command(
         run_simulator(settings, expected_parent=parent_pid, on_ready=_announce)
     except OSError as error:
         raise StartError(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+            f"cannot listen on {host_port(settings.host, settings.port)}: {error.strerror}"
         ) from None
     return ExitCode.OK
 

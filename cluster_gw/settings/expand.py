@@ -92,6 +92,9 @@ class Expander:
             self._faults.add(path, "a reference must read ${NAME} or ${NAME:-default}")
             return None
         if match[2] is not None:
+            if "{" in match[2]:  # the reference would end at the first brace that closes
+                self._faults.add(path, "a default cannot hold a brace or another reference")
+                return None
             return self._environ.get(match[1]) or match[2]
         return self._variable(match[1], path)
 

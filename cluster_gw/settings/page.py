@@ -29,8 +29,9 @@ Made of `cluster_gw/settings` by `make docs`; do not edit it here.
 
 One file in YAML (JSON is YAML, too): `--config`, else `GW_CONFIG`, else `./cluster-gw.yaml`.
 Unknown fields are refused. `${NAME}` and `${NAME:-default}` in any text stand for environment
-variables, `$${` for a plain `${`; secrets may also read `env:NAME` or `file:/path`. Counts of
-tokens take `150k`, `15M` and `1.5B`. `cluster-gw check` lists every fault.
+variables, `$${` for a plain `${`; secrets may also read `env:NAME` or `file:/path`. A
+default holds neither a brace nor another reference. Counts of tokens take `150k`, `15M` and `1.5B`.
+`cluster-gw check` lists every fault.
 
 A variable such as `GW_SERVER__PORT` or `GW_ROUTING__PEEK__IDLE_MS` beats the file, for the fields
 marked with (variable). One that is out of range is ignored with a warning; a wrong name, address or

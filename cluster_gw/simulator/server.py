@@ -12,6 +12,7 @@ from typing import Any, Final
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.connection import Connection
 from cluster_gw.simulator.provider import Clock, Provider
+from cluster_gw.wire.host_port import host_port
 
 if sys.platform != "win32":
     import uvloop
@@ -34,7 +35,7 @@ class RunningSimulator:
     @property
     def base_url(self) -> str:
         """Where clients find it, `/v1` included."""
-        return f"http://{self.host}:{self.port}/v1"
+        return f"http://{host_port(self.host, self.port)}/v1"
 
     @property
     def connection_count(self) -> int:

@@ -157,7 +157,10 @@ class EmbeddedServer:
             has_ended = child.has_ended()
             if has_ended or time.monotonic() > deadline_s:
                 what = "ended" if has_ended else "did not answer in time"
-                raise StartError(f"the embedded Redis {what}; see {self._data_dir / LOG}")
+                raise StartError(
+                    f"the embedded Redis {what}; see {self._data_dir / LOG}",
+                    ExitCode.DEPENDENCY_UNREACHABLE,
+                )
             await asyncio.sleep(POLL_S)
 
     def release(self) -> None:

@@ -30,6 +30,7 @@ from cluster_gw.supervisor.runtime_dir import RuntimeDir
 from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, Worker, WorkerCommand
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Family
+from cluster_gw.wire.host_port import host_port
 
 EMBEDDED: Final = "embedded:"
 WORKER_WORDS: Final = (sys.executable, "-m", "cluster_gw", "worker")
@@ -265,7 +266,13 @@ class Group:
         await server.lock()
         self._embedded = server
         self._embedded_child = Child("embedded-redis", lambda _: server.spawn())
-        self._embedded_child.start(time.monotonic())
+        try:
+            self._embedded_child.start(time.monotonic())
+        except OSError as error:
+            raise StartError(
+                f"the embedded Redis cannot be started: {error.strerror}",
+                ExitCode.DEPENDENCY_UNREACHABLE,
+            ) from None
         await server.wait_until_ready(self._embedded_child)
         self._log.event(
             events.EMBEDDED_STARTED,
@@ -331,8 +338,8 @@ class Group:
         server = self._settings.server
         self._log.event(
             events.GROUP_READY,
-            url=f"http://{server.host}:{server.port}",
-            operations_url=f"http://{server.admin_host}:{server.admin_port}",
+            url=f"http://{host_port(server.host, server.port)}",
+            operations_url=f"http://{host_port(server.admin_host, server.admin_port)}",
             workers=len(self._workers),
             redis=state.redis,
         )

@@ -5,6 +5,7 @@ import socket
 from typing import Final
 
 from cluster_gw.supervisor.failure import StartError
+from cluster_gw.wire.host_port import host_port
 
 BACKLOG: Final = 2048
 
@@ -119,7 +120,7 @@ def _start_error(host: str, port: int, option: str, error: OSError) -> StartErro
     if error.errno == errno.EADDRINUSE:
         variable = f"GW_SERVER__{option.replace('-', '_').upper()}"
         return StartError(
-            f"{host}:{port} is in use; is another cluster-gw running? "
+            f"{host_port(host, port)} is in use; is another cluster-gw running? "
             f"Choose another with --{option} or {variable}"
         )
-    return StartError(f"cannot listen on {host}:{port}: {error.strerror or error}")
+    return StartError(f"cannot listen on {host_port(host, port)}: {error.strerror or error}")

@@ -66,6 +66,18 @@ def test_three_lines_can_be_pasted_and_one_of_them_streams() -> None:
         assert msgspec.json.decode(body)["model"] == "auto"
 
 
+def test_lines_for_ipv6_have_brackets_that_no_shell_takes_for_a_pattern() -> None:
+    document = demo_document(PORTS)
+    document["server"] = {"host": "::1", "admin_host": "::1", "port": 8330, "admin_port": 8331}
+
+    text = greeting(load_bytes(msgspec.json.encode(document), PORTS).settings)
+
+    assert "ready on http://[::1]:8330, operations on http://[::1]:8331." in text
+    calls = [line for line in text.splitlines() if line.startswith("curl ")]
+    assert all(" 'http://[::1]:8330/v1'/" in line for line in calls)
+    assert shlex.split(calls[0])[2] == "http://[::1]:8330/v1/chat/completions"
+
+
 def test_the_greeting_names_what_was_added_from_the_environment() -> None:
     environ = {**PORTS, "GROQ_API_KEY": "gsk-private", "MISTRAL_API_KEY": "m-private"}
     settings = load_bytes(msgspec.json.encode(demo_document(environ)), environ).settings

@@ -151,6 +151,18 @@ def test_a_malformed_reference_is_a_fault(
     assert faults(base) == ["models[0].name: a reference must read ${NAME} or ${NAME:-default}"]
 
 
+@pytest.mark.parametrize("text", ["${A:-${B}}", "x${A:-{}}", "${A:-$${B}}"])
+@pytest.mark.parametrize("environ", [{}, {"A": "sk-a", "B": "sk-b"}])
+def test_a_default_that_would_end_at_the_wrong_brace_is_a_fault(
+    base: dict[str, Any], faults: FaultsOf, text: str, environ: dict[str, str]
+) -> None:
+    base["keys"][0]["secret"] = text
+
+    assert faults(base, **environ) == [
+        "keys[0].secret: a default cannot hold a brace or another reference"
+    ]
+
+
 def test_a_value_from_the_environment_is_not_expanded_again(
     base: dict[str, Any], load: Load
 ) -> None:

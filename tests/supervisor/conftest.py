@@ -188,7 +188,7 @@ def start_group(short_folder: Path) -> Iterator[StartGroup]:
         document: dict[str, Any] | None = None, *companions: str, **environ: str
     ) -> RunningGroup:
         folder = short_folder / str(len(started))
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         group = RunningGroup(folder, document or {}, environ, *companions)
         started.append(group)
         return group

@@ -18,7 +18,7 @@ from cluster_gw.supervisor.embedded import (
     find_binary,
     running_socket,
 )
-from cluster_gw.supervisor.failure import StartError
+from cluster_gw.supervisor.failure import ExitCode, StartError
 from cluster_gw.supervisor.resp import Endpoint, Reply, RespConnection, is_answering
 from tests.supervisor.conftest import lives, wait_for
 
@@ -129,9 +129,11 @@ async def test_a_server_that_cannot_start_names_its_log(short_folder: Path) -> N
     (short_folder / "data" / "appendonlydir").mkdir(parents=True)
     (short_folder / "data" / "appendonlydir" / "appendonly.aof.manifest").write_text("nonsense")
 
-    with pytest.raises(StartError, match=rf"embedded Redis ended; see .*/{LOG}"):
+    with pytest.raises(StartError, match=rf"embedded Redis ended; see .*/{LOG}") as caught:
         async with running(short_folder):
             pass
+
+    assert caught.value.code is ExitCode.DEPENDENCY_UNREACHABLE
 
 
 async def test_a_data_folder_that_cannot_be_made_is_told(short_folder: Path) -> None:

@@ -89,6 +89,27 @@ def test_a_group_with_its_own_redis_restarts_it_with_its_data(start_group: Start
     assert group.ops.get("/livez").status_code == 200
 
 
+def test_an_embedded_redis_that_cannot_read_its_data_ends_the_group_with_3(
+    start_group: StartGroup, short_folder: Path
+) -> None:
+    manifest = short_folder / "0" / "data" / "appendonlydir" / "appendonly.aof.manifest"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("nonsense")
+
+    group = start_group()
+
+    assert group.process.wait(10) == 3
+    assert "\nerror: the embedded Redis ended; see " in group.log()
+
+
+def test_addresses_of_ipv6_are_logged_as_urls_write_them(start_group: StartGroup) -> None:
+    server = {"host": "::1", "admin_host": "::1"}
+    group = start_group({"server": server, **EXTERNAL}).wait_until_ready()
+
+    assert f'"url":"http://[::1]:{server["port"]}"' in group.log()
+    assert f'"operations_url":"http://[::1]:{server["admin_port"]}"' in group.log()
+
+
 @pytest.mark.parametrize("code", [2, 3])
 def test_a_worker_that_cannot_start_ends_the_group_with_its_code(
     start_group: StartGroup, code: int

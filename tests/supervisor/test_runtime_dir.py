@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_gw.supervisor.failure import ExitCode, StartError
 from cluster_gw.supervisor.runtime_dir import LOCK, PREFIX, RuntimeDir
 
 
@@ -39,6 +40,32 @@ def test_paths_of_sockets_are_short_wherever_temporary_files_are(
     folder.remove()
 
     assert len(path) < 100
+
+
+def test_other_memory_is_used_where_the_folder_for_temporary_files_is_read_only(
+    short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(short_folder / "read-only"))
+
+    folder = RuntimeDir([short_folder / "neither", short_folder])
+
+    assert folder.path.parent == short_folder
+    folder.remove()
+
+
+def test_a_machine_without_any_such_folder_is_told_what_to_do(
+    short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", find_none)
+
+    with pytest.raises(StartError, match=r"set TMPDIR to .* emptyDir at /tmp") as caught:
+        RuntimeDir([short_folder / "missing"])
+
+    assert caught.value.code is ExitCode.FAILED
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_without_an_owner_is_swept_and_one_in_use_is_not(base: Path) -> None:
