@@ -17,6 +17,7 @@ from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import list_models
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
@@ -192,7 +193,14 @@ class Sharing:
             self._plans,
             read_at_s,
             is_degraded=self._health.board.pool.is_degraded,
+            is_routed=self._is_routed,
         )
+
+    def _is_routed(self, target: Target) -> bool:
+        board, route = self._health.board, target.route
+        if not board.bars_any:
+            return True
+        return board.barring(route.provider, target.key.id, route.model) is None
 
     async def _survey_all(self) -> Findings:
         runtime, keys = self._current.serving.runtime, self._base.keys

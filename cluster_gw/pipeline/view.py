@@ -1,6 +1,6 @@
 """The snapshot as this worker sees it: mapped to its own routes, keys and clock."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -20,6 +20,7 @@ from cluster_gw.core.routing.signals import (
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Barred, Snapshot, bar_of
 from cluster_gw.core.routing.statistics import NO_STATISTICS
 from cluster_gw.pipeline.runtime import Runtime
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.plan import Plan, Plans
 from cluster_gw.store.snapshots import Reading
 from cluster_gw.units import MS_PER_S, KeyId, RouteId
@@ -48,6 +49,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 NO_VIEW: Final = View()
 
 
+def is_always_routed(_target: Target) -> bool:
+    """Where nothing is known of keys."""
+    return True
+
+
 def build_view(
     reading: Reading,
     runtime: Runtime,
@@ -55,6 +61,7 @@ def build_view(
     read_at_s: float,
     *,
     is_degraded: bool = False,
+    is_routed: Callable[[Target], bool] = is_always_routed,
 ) -> View:
     """Map a snapshot to a configuration.
 
@@ -64,6 +71,7 @@ def build_view(
         plans: knows the names of its records.
         read_at_s: this worker's monotonic clock at `reading.server_ms`.
         is_degraded: few providers are usable.
+        is_routed: whether nothing is known against a target's key and model themselves.
     """
     snapshot, policy = reading.snapshot, runtime.policy
     of_targets: dict[RouteId, Mapping[KeyId, TargetSignals]] = {}
@@ -74,7 +82,10 @@ def build_view(
         points = 0.0
         for key, target in by_key.items():
             plan = plans.of(target.limits)
-            of_keys[key] = _signals(snapshot, plan, reading, read_at_s)
+            seen = _signals(snapshot, plan, reading, read_at_s)
+            if not is_routed(target):
+                seen = msgspec.structs.replace(seen, is_routed=False)
+            of_keys[key] = seen
             standing = snapshot.models.get(plan.model)
             if standing is not None:
                 points = standing.points_at(reading.server_ms, policy.penalty)

@@ -1,5 +1,6 @@
 """Reads the statistics of a target as `lua/admission/tally.lua` writes them."""
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -62,4 +63,9 @@ def _read_bucket(text: bytes) -> tuple[int, Statistics]:
 
 
 def _read_sums(text: bytes) -> Statistics:
-    return Statistics(*map(float, text.split())) if text else NO_STATISTICS
+    if not text:
+        return NO_STATISTICS
+    sums = tuple(map(float, text.split()))
+    if not all(0 <= one < math.inf for one in sums):
+        raise ValueError("sums of statistics are numbers of at least 0")
+    return Statistics(*sums)

@@ -155,6 +155,31 @@ async def test_the_key_that_did_well_goes_first_once_two_were_used(
     assert [used[KeyId(key)].use[0].requests_minute for key in ("a1", "a2")] == [0, 10]
 
 
+async def test_the_key_with_most_left_goes_first_where_that_is_asked_for(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    keys = [
+        {**TWO_KEYS[0], "limits": {"rpm": 20}},
+        {**TWO_KEYS[1], "limits": {"rpm": 1000}},
+    ]
+    gateway = await start(keys=keys, models=ONE_MODEL, routing={"key_selection": "least-remaining"})
+    for _ in range(4):
+        await post(http, gateway.base_url, chat())
+    await gateway.engine.settle()
+    await build(gateway)
+
+    for _ in range(6):
+        await post(http, gateway.base_url, chat())
+    await gateway.engine.settle()
+    gateway.engine._sharing._builder._due_s = 0.0
+    await build(gateway)
+
+    used = gateway.current.view.signals.targets[RouteId("a/one")]
+    requests = [used[KeyId(key)].use[0].requests_minute for key in ("a1", "a2")]
+    assert requests[0] <= 3
+    assert sum(requests) == 10
+
+
 @pytest.mark.parametrize("peak", [True, False])
 async def test_peak_hours_are_told_before_the_first_snapshot(
     start: Start, http: aiohttp.ClientSession, peak: bool

@@ -38,10 +38,13 @@ def runtime() -> Runtime:
     )
 
 
-def view(runtime: Runtime, **known: object) -> View:
+def view(runtime: Runtime, *, without: KeyId | None = None, **known: object) -> View:
     snapshot = Snapshot(version=3, at_ms=NOW_MS - 2000, **known)  # type: ignore[arg-type] # a test's
     reading = Reading(snapshot=snapshot, server_ms=NOW_MS)
-    return build_view(reading, runtime, Plans(Keys("gw1"), load_scripts()), READ_AT_S)
+    plans = Plans(Keys("gw1"), load_scripts())
+    return build_view(
+        reading, runtime, plans, READ_AT_S, is_routed=lambda target: target.key.id != without
+    )
 
 
 def test_what_is_known_of_a_key_is_found_by_route_and_key(runtime: Runtime) -> None:
@@ -117,3 +120,9 @@ def test_of_a_route_month_penalty_and_windows_are_known(runtime: Runtime) -> Non
     route = seen.signals.routes[ROUTE]
     assert (route.penalty_points, route.headroom) == (3.0, 1.0)
     assert seen.signals.server_ms(READ_AT_S + 1.0) == NOW_MS + 1000
+
+
+def test_keys_that_may_not_be_used_at_all_are_marked(runtime: Runtime) -> None:
+    keys = view(runtime, without=SECOND).signals.targets[ROUTE]
+
+    assert [keys[key].is_routed for key in (FIRST, SECOND)] == [True, False]

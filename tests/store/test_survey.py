@@ -101,6 +101,24 @@ async def test_statistics_are_as_of_the_read_also_when_nobody_called_for_days(
     assert gone.successes == 0.0
 
 
+@pytest.mark.parametrize("sums", ["-5 0 0 0 0 0 0", "nan 0 0 0 0 0 0", "1 0 0 inf 9 0 0"])
+async def test_statistics_that_cannot_be_are_left_out_and_told(
+    client: RedisClient, stage: Stage, sums: str
+) -> None:
+    one, other = target(1), target(2)
+    for each in (one, other):
+        await stage.take(each, settled=ANSWERED)
+    await client.call("HSET", "gw1:b:{p.acc}:k:m1", "older", sums)
+
+    told: list[str] = []
+    client.unreadable.listen(told.extend)
+
+    found = await stage.survey.take([one, other])
+
+    assert set(found.statistics) == {"gw1:b:{p.acc}:k:m2"}
+    assert told == ["gw1:b:{p.acc}:k:m1"]
+
+
 async def test_tokens_of_the_month_are_those_of_every_attempt_and_end_with_it(
     stage: Stage,
 ) -> None:

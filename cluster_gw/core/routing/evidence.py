@@ -3,7 +3,7 @@
 import numpy as np
 
 from cluster_gw.core.routing.catalog import Candidate, Resolved
-from cluster_gw.core.routing.posterior import Draws, Floats, column
+from cluster_gw.core.routing.posterior import Draws, Floats, column, parameters
 from cluster_gw.core.routing.presets import INTELLIGENCE, RELIABILITY, SPEED
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, RouteSignals, Signals
 from cluster_gw.core.routing.slate import (
@@ -100,12 +100,12 @@ def build_evidence(candidates: tuple[Candidate, ...], signals: Signals) -> Evide
         tiers=tiers,
         known=known,
         draws=Draws(
-            column(
-                one.statistics.successes + route.prior.successes + 1.0
+            parameters(
+                one.statistics.successes + route.prior.successes
                 for one, route in zip(known, routes, strict=True)
             ),
-            column(
-                one.statistics.failures + route.prior.failures + 1.0
+            parameters(
+                one.statistics.failures + route.prior.failures
                 for one, route in zip(known, routes, strict=True)
             ),
         ),

@@ -8,7 +8,7 @@ import numpy as np
 
 from cluster_gw.core.routing.axes import speed_score
 from cluster_gw.core.routing.catalog import Key, Route
-from cluster_gw.core.routing.posterior import Chance, Floats, column, draw_reliability
+from cluster_gw.core.routing.posterior import Chance, Floats, column, draw_reliability, parameters
 from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.units import KeyId
 
@@ -54,8 +54,8 @@ def columns_of_keys(route: Route, of_keys: Mapping[KeyId, Statistics]) -> KeyCol
     values = of_keys.values()
     return KeyColumns(
         rows={key: row for row, key in enumerate(of_keys)},
-        alpha=column(one.successes + route.prior.successes + 1.0 for one in values),
-        beta=column(one.failures + route.prior.failures + 1.0 for one in values),
+        alpha=parameters(one.successes + route.prior.successes for one in values),
+        beta=parameters(one.failures + route.prior.failures for one in values),
         speed=column(speed_score(one) * SPEED_SHARE for one in values),
     )
 

@@ -5,6 +5,7 @@ and then and what failed often is left alone. Without chance the mean stands in 
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,8 @@ def column(values: Iterable[float]) -> Floats:
     return np.array(list(values), dtype=np.float64)
 
 
-BLOCK = 512
+COUNT_MAX: Final = 1e9
+BLOCK: Final = 512
 """Numbers drawn at once: a call costs as much as sixty of them, and nobody waits for so few."""
 
 
@@ -56,12 +58,19 @@ class Draws:
             return draw_reliability(self._alpha, self._beta, None)
         if self._next >= len(self._block) or chance is not self._chance:
             size = self._alpha.size
-            shape = max(1, BLOCK // max(size, 1)), size
+            # One at first: candidates that come once only would throw the rest of a block away.
+            rows = BLOCK // max(size, 1) if chance is self._chance else 1
+            shape = max(1, rows), size
             self._block = chance.beta(self._alpha, self._beta, size=shape)
             self._next, self._chance = 0, chance
         drawn: Floats = self._block[self._next]
         self._next += 1
         return drawn
+
+
+def parameters(counts: Iterable[float]) -> Floats:
+    """Give parameters of Beta distributions from counts; a count that cannot be is none at all."""
+    return np.clip(np.nan_to_num(column(counts), nan=0.0), 0.0, COUNT_MAX) + 1.0
 
 
 def draw_reliability(alpha: Floats, beta: Floats, chance: Chance | None) -> Floats:

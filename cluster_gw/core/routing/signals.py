@@ -45,6 +45,7 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         remaining: share of its scarcest limit that is left; None without limits.
         month_tokens: what the model used on it since the month began.
         bar: what bars it; None when it may be asked for.
+        is_routed: its key is not known to be rejected by the provider.
     """
 
     statistics: Statistics = NO_STATISTICS
@@ -52,6 +53,7 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     remaining: float | None = None
     month_tokens: int = 0
     bar: Bar | None = None
+    is_routed: bool = True
 
 
 class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -135,10 +137,11 @@ def route_signals(
     statistics = used[0] if used else NO_STATISTICS
     for more in used[1:]:
         statistics = add(statistics, more)
-    free = [key for key in of_keys if key.bar is None] or of_keys
-    month_tokens = sum(key.month_tokens for key in of_keys)
+    routed = [key for key in of_keys if key.is_routed]
+    free = [key for key in routed if key.bar is None] or of_keys
+    month_tokens = sum(key.month_tokens for key in routed)
     remaining = least(
-        month_remaining(month_tokens, route.monthly_tokens, len(route.keys)),
+        month_remaining(month_tokens, route.monthly_tokens, len(routed)),
         best_remaining(key.remaining for key in free),
     )
     return RouteSignals(

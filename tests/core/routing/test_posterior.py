@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.core.routing.posterior import Draws, column, draw_reliability, seed_chance
+from cluster_gw.core.routing.posterior import (
+    Draws,
+    column,
+    draw_reliability,
+    parameters,
+    seed_chance,
+)
 from cluster_gw.core.routing.prior import PRIOR_MAX, capped_prior
 
 
@@ -29,6 +35,13 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
 
     assert one == same
     assert one != other
+
+
+def test_counts_that_cannot_be_count_as_none() -> None:
+    sound = parameters([-3.0, float("nan"), 4.0, float("inf"), 1e30])
+
+    assert sound.tolist() == [1.0, 1.0, 5.0, 1e9 + 1, 1e9 + 1]
+    assert bool(np.isfinite(draw_reliability(sound, sound, seed_chance(1))).all())
 
 
 def test_draws_ahead_are_each_given_once_and_follow_the_seed() -> None:

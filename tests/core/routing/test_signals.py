@@ -110,6 +110,16 @@ def test_headroom_is_the_scarcer_of_month_and_windows_and_never_their_product() 
     assert of_route(keys[0], monthly=10_000).remaining == 0.15
 
 
+def test_a_key_that_is_rejected_gives_no_months_tokens_and_no_room() -> None:
+    rejected = TargetSignals(is_routed=False, remaining=0.9)
+    low = TargetSignals(remaining=0.1)
+
+    assert of_route(low, rejected).remaining == 0.1
+    half_used = TargetSignals(month_tokens=500)
+    assert of_route(half_used, rejected, monthly=1000).remaining == 0.5
+    assert of_route(half_used, TargetSignals(), monthly=1000).remaining == 0.75
+
+
 def test_penalty_takes_up_to_six_tenths_of_the_score() -> None:
     factors = [of_route(TargetSignals(), points=points).rate_limit for points in (0, 3, 10)]
 
