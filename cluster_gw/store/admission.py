@@ -15,16 +15,15 @@ from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
 from cluster_gw.store.alone import Alone, HeldBackError
+from cluster_gw.store.asking import Asking
 from cluster_gw.store.bars import HEALTH_GATES, Bars
-from cluster_gw.store.batches import Batches, reservations
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLimits
-from cluster_gw.store.packing import ZERO, bulk
+from cluster_gw.store.packing import bulk
 from cluster_gw.store.plan import HEALTH_SCOPES, SCOPE_MODEL, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
-from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.stand_in import StandIn
@@ -33,11 +32,11 @@ from cluster_gw.units import MS_PER_S, LeaseId
 
 __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLimits"]
 
-LEASE_MAX_MS: Final = 3_600_000  # as in lua/lib/lease.lua
 DAY_STALE_RETRY_MS: Final = 1000
 UNREADABLE_RETRY_MS: Final = 1000
 UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
 FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
+PLAIN_REPLY: Final = 5  # words in that of an admission, where nothing of health is recorded
 SCRIPTS: Final = ("reserve", "reserve_many", "settle", "settle_many", "tally")
 
 
@@ -71,16 +70,15 @@ class Admissions:
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
         self._client = client
-        self._worker = bulk(encode_part(worker_id))
         self._clock_ms = clock_ms
         self._monotonic_s = monotonic_s
         self._server_now_ms = server_now_ms
         self._plans = Plans(keys, scripts)
         self._days = Days()
-        self._batches = Batches(
+        self._asking = Asking(
             client,
-            reservations(self._worker),
             self._days,
+            bulk(encode_part(worker_id)),
             clock_ms=clock_ms,
             monotonic_s=monotonic_s,
             server_now_ms=server_now_ms,
@@ -136,7 +134,7 @@ class Admissions:
         plan = self._plans.of(target)
         if self._doubts and self._stand_in is not None and self._stand_in.has_to_serve(plan):
             # What was let in here runs, whatever the limits say by then: it has to be counted.
-            note = partial(self._register, plan, target.day_reset, lease_id, demand)
+            note = partial(self._asking.register, plan, target.day_reset, lease_id, demand)
             return self._stand_in.reserve(
                 plan, target, lease_id, demand, ttl_ms=ttl_ms, register=note
             )
@@ -146,7 +144,9 @@ class Admissions:
                 return barred
         narrow = self._narrow(plan, target, lease_id, demand) if self._doubts else None
         try:
-            reply = await self._ask(plan, target.day_reset, lease_id, demand, ttl_ms, bounds=narrow)
+            reply = await self._asking.ask(
+                plan, target.day_reset, lease_id, demand, ttl_ms, bounds=narrow
+            )
         except RecordUnreadableError:
             return self._unreadable(plan, lease_id, demand.total_tokens)
         except (StoreLostError, asyncio.CancelledError) as fault:
@@ -174,6 +174,7 @@ class Admissions:
             generation=generation,
             is_trial=bool(is_trial),
             reserved_at_ms=reserved_at_ms,
+            is_recorded=len(reply) > PLAIN_REPLY,
         )
         return lease
 
@@ -242,56 +243,6 @@ class Admissions:
             self.settlements.add(plan, zone, lease_id, UNDISPATCHED, lease=None)
         if self._alone is not None and isinstance(fault, StoreLostError):
             self._alone.note(plan.keys[0], fault)
-
-    async def _ask(
-        self,
-        plan: Plan,
-        zone: str,
-        lease_id: LeaseId,
-        demand: Demand,
-        ttl_ms: int,
-        *,
-        bounds: bytes | None,
-    ) -> list[Reply]:
-        """Run the script, together with others of this target; once more if our day is another.
-
-        With `bounds` in place of the limits of the target it is run alone.
-        """
-        own = own_of(lease_id, demand, ttl_ms)
-        if bounds is not None:
-            return await self._ask_alone(plan, zone, own, bounds)
-        future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
-        self._batches.add(plan, zone, own, future)
-        try:
-            reply = await future
-        except (ScriptMissingError, RecordUnreadableError):  # alone it is told which record
-            return await self._ask_alone(plan, zone, own, plan.reserve.tail)
-        except StoreLostError as fault:
-            self._client.count_lost(fault)
-            raise
-        if reply[0] == 0 and reply[1] == b"day_stale":
-            reply = await self._run(plan, zone, own, plan.reserve.tail, int(reply[4]))
-        return reply
-
-    async def _register(
-        self, plan: Plan, zone: str, lease_id: LeaseId, demand: Demand, ttl_ms: int
-    ) -> list[Reply]:
-        """Have a lease counted, whatever the limits of its target say."""
-        return await self._ask_alone(plan, zone, own_of(lease_id, demand, ttl_ms), plan.unlimited)
-
-    async def _ask_alone(self, plan: Plan, zone: str, own: bytes, bounds: bytes) -> list[Reply]:
-        reply = await self._run(plan, zone, own, bounds, self._clock_ms())
-        if reply[0] == 0 and reply[1] == b"day_stale":
-            reply = await self._run(plan, zone, own, bounds, int(reply[4]))
-        return reply
-
-    async def _run(
-        self, plan: Plan, zone: str, own: bytes, bounds: bytes, clock_ms: int
-    ) -> list[Reply]:
-        now_ms = self._server_now_ms()
-        rest = (self._days.packed(clock_ms, zone), bounds, bulk(now_ms) if now_ms else ZERO)
-        packed = b"".join((plan.reserve.head, own, self._worker, *rest))
-        return await self._client.run_packed(plan.reserve, packed)
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()
@@ -376,8 +327,3 @@ class Admissions:
             now_s=self._monotonic_s(),
         )
         return refusal
-
-
-def own_of(lease_id: LeaseId, demand: Demand, ttl_ms: int) -> bytes:
-    """Pack what `reserve` is told of a lease; a longer life than a lease may have is cut."""
-    return bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))

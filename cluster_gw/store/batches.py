@@ -6,6 +6,7 @@ undone (a refusal, a lease seen before, a target with a health record) is asked 
 rules of it stand in one place only.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -91,12 +92,14 @@ class Batch:
     Attributes:
         owns: the packed arguments of each call.
         sinks: where the outcome of each goes.
+        until_s: loop time of its deadline, also for those that are asked alone afterwards.
     """
 
-    __slots__ = ("_batches", "_is_done", "owns", "plan", "sinks", "zone")
+    __slots__ = ("_batches", "_is_done", "owns", "plan", "sinks", "until_s", "zone")
 
-    def __init__(self, batches: "Batches", plan: Plan, zone: str) -> None:
+    def __init__(self, batches: "Batches", plan: Plan, zone: str, until_s: float) -> None:
         self.plan = plan
+        self.until_s = until_s
         self.zone = zone
         self.owns: list[bytes] = []
         self.sinks: list[Sink] = []
@@ -115,20 +118,23 @@ class Batch:
         return self._is_done
 
     def set_result(self, reply: Reply, /) -> None:
-        """Hand each call its part of the reply."""
-        self._is_done = True
+        """Hand each call its part of the reply.
+
+        It is not done before all have theirs: if one of them fails, the lane fails the rest.
+        """
         if len(self.sinks) == 1:
             if not self.sinks[0].done():
                 self.sinks[0].set_result(reply)
-            return
-        if not reply[0]:
+        elif not reply[0]:
             self._batches.ask_singly(self)
-            return
-        for own, sink, part in zip(self.owns, self.sinks, self._batches.parts(reply), strict=True):
-            if part is None:
-                self._batches.ask(self.plan, self.zone, own, sink)
-            elif not sink.done():
-                sink.set_result(part)
+        else:
+            parts = self._batches.parts(reply)
+            for own, sink, part in zip(self.owns, self.sinks, parts, strict=True):
+                if part is None:
+                    self._batches.ask(self.plan, self.zone, own, sink, self.until_s)
+                elif not sink.done():
+                    sink.set_result(part)
+        self._is_done = True
 
     def set_exception(self, fault: BaseException, /) -> None:
         """Hand each call the fault; one that may be another's is not shared."""
@@ -196,7 +202,8 @@ class Batches:
         if plan.is_capped or (self._singly_until_s and self._is_asked_singly(plan)):
             self.ask(plan, zone, own, sink)
             return
-        batch = self._open[id(plan)] = Batch(self, plan, zone)
+        until_s = asyncio.get_running_loop().time() + self._client.deadline_s
+        batch = self._open[id(plan)] = Batch(self, plan, zone, until_s)
         batch.owns.append(own)
         batch.sinks.append(sink)
         self._client.send_late(self._kind.single(plan), batch, lazy=self._kind.is_lazy)
@@ -206,19 +213,25 @@ class Batches:
         if self._open.get(id(batch.plan)) is batch:
             del self._open[id(batch.plan)]
 
-    def ask(self, plan: Plan, zone: str, own: bytes, sink: Sink) -> None:
-        """Send a call alone, if anybody still waits for it."""
+    def ask(
+        self, plan: Plan, zone: str, own: bytes, sink: Sink, until_s: float | None = None
+    ) -> None:
+        """Send a call alone, if anybody still waits for it, with the deadline of its batch."""
         if sink.done():
             return
         self._client.send(
-            self._kind.single(plan), self.alone(plan, zone, own), sink, lazy=self._kind.is_lazy
+            self._kind.single(plan),
+            self.alone(plan, zone, own),
+            sink,
+            lazy=self._kind.is_lazy,
+            until_s=until_s,
         )
 
     def ask_singly(self, batch: Batch) -> None:
         """Send each call of a batch of which nothing was done; and those of the next second."""
         self._singly_until_s[batch.plan.windows[0]] = self._monotonic_s() + SINGLY_S
         for own, sink in zip(batch.owns, batch.sinks, strict=True):
-            self.ask(batch.plan, batch.zone, own, sink)
+            self.ask(batch.plan, batch.zone, own, sink, batch.until_s)
 
     def alone(self, plan: Plan, zone: str, own: bytes) -> bytes:
         """Pack the call of the script for one."""

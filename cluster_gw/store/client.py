@@ -210,7 +210,15 @@ class RedisClient:
         _send(self._route.lane_for(args), pack(args), future, lazy=lazy)
         return future
 
-    def send(self, template: Template, packed: bytes, sink: Sink, *, lazy: bool = False) -> None:
+    def send(
+        self,
+        template: Template,
+        packed: bytes,
+        sink: Sink,
+        *,
+        lazy: bool = False,
+        until_s: float | None = None,
+    ) -> None:
         """Queue a script call that is packed already; its outcome goes to `sink`.
 
         Args:
@@ -219,17 +227,13 @@ class RedisClient:
             sink: also told when the script must be loaded first: `ScriptMissingError`. Whoever
                 takes it there tells `count_lost` what was lost.
             lazy: whether it may wait up to 2 ms for company.
+            until_s: loop time of a deadline that is nearer than the client's; None for none.
         """
-        _send(self._route.lane_for(template.route), packed, sink, lazy=lazy)
+        lane = self._route.lane_for(template.route)
+        _send(lane, packed, sink, lazy=lazy, until_s=until_s)
 
     def send_late(self, template: Template, load: Load, *, lazy: bool = False) -> None:
-        """Queue a script call that is packed when it is written; as `send` otherwise.
-
-        Args:
-            template: tells which server has the keys.
-            load: packs the call, and takes its outcome.
-            lazy: see `send`.
-        """
+        """Queue a call of the template's script that packs itself when written; see `send`."""
         lane = self._route.lane_for(template.route)
         if lane is None:
             load.set_exception(NotSentError("redis is away"))
@@ -380,11 +384,13 @@ class RedisClient:
             callback(self._was_up)
 
 
-def _send(lane: Lane | None, packed: bytes, sink: Sink, *, lazy: bool) -> None:
+def _send(
+    lane: Lane | None, packed: bytes, sink: Sink, *, lazy: bool, until_s: float | None = None
+) -> None:
     if lane is None:
         sink.set_exception(NotSentError("redis is away"))
     else:
-        lane.send(packed, sink, lazy=lazy)
+        lane.send(packed, sink, lazy=lazy, until_s=until_s)
 
 
 def _look_at(future: asyncio.Future[Reply]) -> None:

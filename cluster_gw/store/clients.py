@@ -14,8 +14,9 @@ import msgspec
 from cluster_gw.core.limits.allowance import Allowance, ClientGate
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.absence import Doubt
-from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
+from cluster_gw.store.admission import server_clock
 from cluster_gw.store.alone import Alone, HeldBackError
+from cluster_gw.store.asking import LEASE_MAX_MS
 from cluster_gw.store.claim import Claim, ClientRefusal, Standing, Used
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.hold_stand_in import HoldStandIn

@@ -22,10 +22,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.replies import (
+    NOTHING,
     UNAVAILABLE,
     Redirect,
     code_of,
     fault_of_reply,
+    parsed_replies,
     redirect_of,
 )
 
@@ -37,8 +39,6 @@ DEMOTED: Final = "READONLY"
 MISSED: Final = "DEADLINE"
 SLOW: Final = "SLOW"
 SLOW_S: Final = 0.45  # a call that waits so long waits in a server that may be lost to others
-NOTHING: Final = object
-"""The type of what redis-py's parser answers when it needs more bytes; no reply is of it."""
 ASKING: Final[bytes] = hiredis.pack_command(("ASKING",))
 
 
@@ -140,7 +140,8 @@ class Lane:
         self._max_misses = max_misses
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._buffer: list[bytes] = []
+        self._buffer: list[Call] = []
+        self._lazy_loads: list[Load] = []
         self._loads: list[Load] = []
         self._waiting: deque[Call] = deque()
         self._deadlines: deque[tuple[float, Sink]] = deque()
@@ -155,7 +156,8 @@ class Lane:
     @property
     def pending(self) -> int:
         """Calls that wait for a reply, abandoned ones included."""
-        return len(self._waiting) + len(self._loads)
+        queued = len(self._buffer) + len(self._lazy_loads) + len(self._loads)
+        return len(self._waiting) + queued
 
     def submit(self, packed: bytes, *, lazy: bool = False) -> asyncio.Future[Reply]:
         """Queue a call; its future ends within the deadline.
@@ -172,20 +174,28 @@ class Lane:
         self.send(packed, future, lazy=lazy)
         return future
 
-    def send(self, packed: bytes, sink: Sink, *, lazy: bool = False) -> None:
+    def send(
+        self, packed: bytes, sink: Sink, *, lazy: bool = False, until_s: float | None = None
+    ) -> None:
         """Queue a call whose outcome goes to `sink`, within the deadline; as `submit` otherwise.
 
-        A sink that is not a future spares one, and a turn of the loop.
+        A sink that is not a future spares one, and a turn of the loop. `until_s`, a loop time, is a
+        nearer deadline: that of what the call belongs to.
         """
         if self._takes(sink):
-            self._buffer.append(packed)
-            self._waiting.append(Call(sink, packed))
+            self._buffer.append(Call(sink, packed))
             self._expect(sink, lazy=lazy)
+            if until_s is not None:
+                self._loop.call_at(until_s, _expire, sink)
 
     def send_late(self, load: Load, *, lazy: bool = False) -> None:
-        """Queue a call that packs itself when it is written; as `send` otherwise."""
+        """Queue a call that packs itself when it is written; as `send` otherwise.
+
+        Of what leaves in one write the lazy ones come first: whoever gave something back, and asks
+        for more, must find it free.
+        """
         if self._takes(load):
-            self._loads.append(load)
+            (self._lazy_loads if lazy else self._loads).append(load)
             self._expect(load, lazy=lazy)
 
     def _takes(self, sink: Sink) -> bool:
@@ -216,17 +226,15 @@ class Lane:
             call: what was not executed there.
             asking: whether the slot is still on its way, which must be said just before the call.
         """
-        if self.is_dead or len(self._waiting) >= self._max_pending:
+        if self.is_dead or self.pending >= self._max_pending:
             call.future.set_exception(NotSentError("the node that has the slot is away"))
             return
         self.calls += 1
         if asking:
             done: asyncio.Future[Reply] = self._loop.create_future()
             done.set_result(None)  # its reply is of no interest
-            self._buffer.append(ASKING)
-            self._waiting.append(Call(done, ASKING))
-        self._buffer.append(call.packed)
-        self._waiting.append(Call(call.future, call.packed, call.hops + 1))
+            self._buffer.append(Call(done, ASKING))
+        self._buffer.append(Call(call.future, call.packed, call.hops + 1))
         self._flush()
 
     def kill(self, reason: str) -> None:
@@ -243,13 +251,14 @@ class Lane:
             if task is not current:
                 task.cancel()
         # Calls that were redirected wait on another lane, but nobody would keep their deadline.
-        waiting = [call.future for call in self._waiting]
+        waiting = [call.future for call in (*self._waiting, *self._buffer)]
         for future in (*waiting, *(future for _, future in self._deadlines)):
             if not future.done():
                 future.set_exception(StoreLostError(reason))
         self._waiting.clear()
         self._deadlines.clear()
         self._buffer.clear()
+        self._lazy_loads.clear()
         self._loads.clear()
         self._listener.on_death(self)
 
@@ -275,13 +284,7 @@ class Lane:
                 if self._lazy_timer is not None:
                     self._lazy_timer.cancel()
                     self._lazy_timer = None
-                for load in self._loads:
-                    packed = load.pack()
-                    self._buffer.append(packed)
-                    self._waiting.append(Call(load, packed))
-                self._loads.clear()
-                data = b"".join(self._buffer)
-                self._buffer.clear()
+                data = self._packed()
                 if not self._connection.is_connected:
                     self.kill("connection closed")  # a write now would reconnect silently
                     return
@@ -289,6 +292,14 @@ class Lane:
                 await self._connection.send_packed_command(data, check_health=False)
         except Exception as fault:  # noqa: BLE001 - the boundary: redis-py also leaks bare TypeErrors
             self.kill(f"write failed: {type(fault).__name__}")
+
+    def _packed(self) -> bytes:
+        """Everything that is queued, in the order in which the replies will come."""
+        lazy, queued, loads = self._lazy_loads, self._buffer, self._loads
+        self._lazy_loads, self._buffer, self._loads = [], [], []
+        calls = (*map(_call, lazy), *queued, *map(_call, loads))
+        self._waiting.extend(calls)
+        return b"".join([call.packed for call in calls])
 
     async def _read(self) -> None:
         parsed = parsed_replies(self._connection)
@@ -363,22 +374,19 @@ class Lane:
             self._deadline_timer = self._loop.call_at(due, self._check_deadlines, due)
 
 
+def _call(load: Load) -> Call:
+    return Call(load, load.pack())
+
+
+def _expire(sink: Sink) -> None:
+    if not sink.done():
+        sink.set_exception(MissedError("no reply within the deadline"))
+
+
 def pack(args: Sequence[Argument]) -> bytes:
     """Encode a command in Redis' protocol."""
     packed: bytes = hiredis.pack_command(tuple(args))  # type: ignore[arg-type] # its stub: 1-tuples
     return packed
-
-
-def parsed_replies(connection: AbstractConnection) -> Callable[[], Reply]:
-    """Give what hands out replies that came together with the one just read, else a bare `object`.
-
-    redis-py takes 2 us to hand out a reply that it holds already, more than all that is done with
-    it here. Where its parser is another one than expected, every reply is read the long way.
-    """
-    reader = getattr(getattr(connection, "_parser", None), "_reader", None)
-    if isinstance(reader, hiredis.Reader):
-        return reader.gets
-    return object
 
 
 async def disconnect(connection: AbstractConnection) -> None:

@@ -47,6 +47,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         generation: of the target's breaker.
         is_trial: its end decides whether others may follow.
         reserved_at_ms: by the server's clock; to the second where nothing of health is recorded.
+        is_recorded: something of the target's health was recorded then.
         is_local: granted by this worker itself while Redis was away.
     """
 
@@ -61,6 +62,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generation: int = 0
     is_trial: bool = False
     reserved_at_ms: int = 0
+    is_recorded: bool = False
     is_local: bool = False
 
 

@@ -14,7 +14,8 @@ from cluster_gw.core.limits.outage import WITHIN_MS, Sign
 from cluster_gw.core.limits.standing import ProviderStanding
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.errors import RecordUnreadableError, StoreLostError
-from cluster_gw.store.admission import LEASE_MAX_MS, server_clock
+from cluster_gw.store.admission import server_clock
+from cluster_gw.store.asking import LEASE_MAX_MS
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.events import ProviderEvent
 from cluster_gw.store.keys import Keys, encode_part

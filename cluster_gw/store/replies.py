@@ -1,8 +1,11 @@
-"""What an error reply of Redis says: a bug of ours, not now, or not here."""
+"""Replies of Redis as they come, and what an error says: a bug of ours, not now, or not here."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+import hiredis
 import msgspec
+from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import AskError, MovedError, ResponseError
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
@@ -15,6 +18,8 @@ UNAVAILABLE: Final = frozenset(
     }
 )
 """Error codes that mean "not now" or "not here"; every other one is a bug of ours."""
+NOTHING: Final = object
+"""The type of what redis-py's parser answers when it needs more bytes; no reply is of it."""
 
 
 class ScriptMissingError(StoreLostError):
@@ -62,3 +67,15 @@ def redirect_of(fault: AskError) -> Redirect:
         port=fault.port,
         is_ask=not isinstance(fault, MovedError),
     )
+
+
+def parsed_replies(connection: AbstractConnection) -> Callable[[], Any]:
+    """Give what hands out replies that came together with the one just read, else a bare `object`.
+
+    redis-py takes 2 us to hand out a reply that it holds already, more than all that is done with
+    it here. Where its parser is another one than expected, every reply is read the long way.
+    """
+    reader = getattr(getattr(connection, "_parser", None), "_reader", None)
+    if isinstance(reader, hiredis.Reader):
+        return reader.gets
+    return object

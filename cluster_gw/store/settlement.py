@@ -181,7 +181,8 @@ class SettlementQueue:
         entry = self._take(plan.settle, own, zone, heard=heard, charges=charges)
         if entry is None:
             return
-        if settlement.health.is_remembered():
+        if settlement.health.is_remembered() or (lease is not None and lease.is_recorded):
+            # The script for many would leave it undone, and it would come a round trip later.
             self._client.send(plan.settle, self._packed(entry), entry, lazy=True)
         else:
             self._batches.add(plan, zone, own, entry)

@@ -23,7 +23,7 @@ local function present(key, text, day_id, day_end, now)
       day_move(key, day, ends + 0, drs + 0, dts + 0, day_id, day_end, now, sets)
   end
   if is_urgent or must then
-    call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet))
+    call('HSET', key, 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet), unpack(sets))
   end
   return s, r, t, rs, ts, day, ends, drs + 0, dts + 0, count + 0, quiet + 0, sets, is_lap
 end

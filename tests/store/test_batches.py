@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.demand import Demand
@@ -287,6 +289,66 @@ async def test_batch_that_was_not_written_fails_with_its_connection(
     own_server.start()
 
     assert await admissions.drain(8.0) == 0
+    await admissions.close()
+    await client.close()
+
+
+async def test_what_was_given_back_is_free_for_who_asks_next(
+    admissions: Admissions, client: RedisClient
+) -> None:
+    """Also where all are asked one by one: what is sent first reaches Redis first."""
+    chosen = target(Limits(concurrency=2))
+    await client.call("HSET", HEALTH[0], "gen", 7)
+
+    async def caller(name: str) -> int:
+        refused = 0
+        for turn in range(15):
+            answer = await admissions.reserve(
+                chosen, LeaseId(f"{name}{turn}"), DEMAND, ttl_ms=30_000
+            )
+            refused += isinstance(answer, Refusal)
+            if isinstance(answer, Lease):
+                admissions.settle(answer, DONE)
+        return refused
+
+    assert sum(await asyncio.gather(caller("a"), caller("b"))) == 0
+
+
+@pytest.mark.parametrize("case", ["unknown scripts", "record of health", "another day"])
+async def test_question_that_is_repeated_has_one_deadline(
+    own_server: RedisServer, scripts: Scripts, clock: ManualClock, case: str
+) -> None:
+    client = RedisClient(own_server.url, prefix="gw1", deadline_s=0.3)
+    await client.start(5.0)
+    admissions = admissions_of(client, scripts, clock)
+    await ask(admissions, 1, target(day_reset="UTC"), "first")
+    if case == "unknown scripts":
+        await client.call("SCRIPT", "FLUSH")
+    elif case == "record of health":
+        await client.call("HSET", HEALTH[0], "gen", 7)
+    else:
+        clock.offset_ms = -3 * 86_400_000
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+
+    def stall() -> None:  # the first reply comes late, the second not at all
+        own_server.freeze()
+        loop.call_later(0.2, own_server.thaw)
+        loop.call_later(0.21, own_server.freeze)
+
+    stall()
+    answers = await asyncio.gather(
+        *(
+            admissions.reserve(target(day_reset="UTC"), LeaseId(f"t{n}"), DEMAND, ttl_ms=30_000)
+            for n in range(3)
+        ),
+        return_exceptions=True,
+    )
+
+    took_s = loop.time() - began_s
+    own_server.thaw()
+    assert all(isinstance(one, (Lease, StoreLostError)) for one in answers)
+    assert took_s < 0.3 + 0.1
     await admissions.close()
     await client.close()
 
