@@ -1,6 +1,7 @@
 """Asking Redis for a target: one round trip, none when the answer is still known (room 6)."""
 
 import asyncio
+import math
 from typing import Final
 
 import msgspec
@@ -56,17 +57,29 @@ class Admitter:
         self._registry = registry
         self._clock = clock
 
-    async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal:
+    async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal | None:
         """Reserve capacity of a target for this request; beside the first, hold the client's own.
 
         While a call to Redis is lost the question is repeated, each under a fresh lease id: the
         store releases a lease whose fate is unknown. Once Redis counts as away the store answers by
         itself, or refuses at once (decision 0033).
 
+        Returns:
+            None when the client's deadline passed meanwhile.
+
         Raises:
-            ClusterFault: nothing is let in without Redis, or the client's deadline passed.
+            ClusterFault: nothing is let in without Redis, or it was away for too long.
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
+        if exchange.deadline_s == math.inf:
+            return await self._admit(exchange, target)
+        try:
+            async with asyncio.timeout(exchange.deadline_s - self._clock.monotonic_s()):
+                return await self._admit(exchange, target)
+        except TimeoutError:  # what was asked for is released, whether it was granted or not
+            return None
+
+    async def _admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal:
         if self._conditions.are_known:
             barred = self._conditions.barring(target)
             if barred is not None:

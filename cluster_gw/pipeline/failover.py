@@ -163,6 +163,8 @@ class Failover:
         """Try one target; None when it was not admitted or when it gave the answer."""
         for _ in range(MAX_REDISPATCHES):
             admitted = await self._shell.admitter.admit(self._exchange, target)
+            if admitted is None:
+                return None
             if isinstance(admitted, Refusal):
                 self._refused.append((target, admitted))
                 return None

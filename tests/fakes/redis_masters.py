@@ -59,9 +59,13 @@ class TwoMasters:
         return source, target
 
     def give(self, slot: int, owner: RedisNode) -> None:
-        """Make a node the master of a slot, and tell both."""
+        """Make a node the master of a slot, and tell both.
+
+        Gossip of the other that is still under way claims the slot, too: the newer epoch wins.
+        """
         name = owner.call("CLUSTER", "MYID")
         other = self.low if owner is self.high else self.high
+        owner.call("CLUSTER", "BUMPEPOCH")
         for node in (owner, other):
             node.call("CLUSTER", "SETSLOT", str(slot), "NODE", name)
 

@@ -121,6 +121,27 @@ def test_what_was_counted_goes_on_counting_when_the_kind_of_day_is_changed(
     assert (admission.counters()["dr"], admission.counters()["dt"]) == (2, 15)
 
 
+def test_refusal_after_the_kind_of_day_was_changed_loses_no_second(admission: Admission) -> None:
+    """What was written at once must not lack the second that is over: it could never leave."""
+    bound = (MODEL, Limits(rpm=20, tpm=5000))
+    for number in range(10):
+        admission.reserve(f"c{number}", bound, day=TODAY)
+
+    assert admission.reserve("large", bound, estimate=9000, now_ms=NOW_MS + 1000)[0] == 0
+    assert (
+        admission.reserve_many(
+            [("x", 9000, 0, 30_000), ("y", 9000, 0, 30_000)], bound, now_ms=NOW_MS + 1000
+        )[2:]
+        == [-2] * 4
+    )
+
+    counters = admission.counters()
+    assert counters["rs"] == 10
+    assert sum(counters.get(f"r{slot}", 0) for slot in range(62)) == 10
+    admission.reserve("later", bound, now_ms=NOW_MS + 63_000)
+    assert admission.counters()["rs"] == 1
+
+
 def test_days_that_become_rolling_leave_with_the_hour_of_the_change(admission: Admission) -> None:
     free = (MODEL, Limits())
     for hour in range(3):  # hours that must not be taken out again later
