@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -15,6 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from tests.cluster.fleet import samples
 from tests.cluster.pools import chat, one_model
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.redis_server import RedisServer, needed_redis
@@ -71,17 +70,12 @@ def fleet() -> Iterator[Fleet]:
 
 
 def alive_workers(group: GatewayGroup) -> int:
-    return int(metric(group, "gw_alive_workers_count"))
-
-
-def metric(group: GatewayGroup, name: str) -> float:
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as answer:  # noqa: S310
-        found = re.search(rf"(?m)^{name} (\S+)$", answer.read().decode())
-    return float(found[1]) if found else 0.0
+    return int(samples(group).get("gw_alive_workers_count", 0))
 
 
 def reaped_leases(fleet: Fleet) -> float:
-    return sum(metric(group, "gw_leases_reaped_total") for group in (fleet.victim, fleet.others))
+    groups = (fleet.victim, fleet.others)
+    return sum(samples(group).get("gw_leases_reaped_total", 0) for group in groups)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.cluster.fleet import samples
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.waiting import until
 
@@ -30,12 +31,6 @@ def reject(provider: SimulatedProvider, *labels: str) -> None:
         urllib.request.urlopen(request, timeout=5).close()  # noqa: S310
 
 
-def metric(group: GatewayGroup, name: str) -> float:
-    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=5) as answer:  # noqa: S310
-        lines = answer.read().decode().splitlines()
-    return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
-
-
 def test_group_is_degraded_while_two_of_three_providers_have_no_usable_key() -> None:
     keys = {f"secret-{name}": {"label": name} for name in NAMES}
     with SimulatedProvider({"keys": keys, "any_model": True}) as provider:
@@ -51,10 +46,10 @@ def test_group_is_degraded_while_two_of_three_providers_have_no_usable_key() -> 
         }
         with GatewayGroup(config, workers=3) as group:
             reject(provider, "one", "two")
-            until(lambda: metric(group, "gw_pool_degraded_count") == 1, within_s=30)
-            barred = metric(group, "gw_keys_barred_count")
+            until(lambda: samples(group)["gw_pool_degraded_count"] == 1, within_s=30)
+            barred = samples(group)["gw_keys_barred_count"]
             reject(provider)
-            until(lambda: metric(group, "gw_pool_degraded_count") == 0, within_s=30)
+            until(lambda: samples(group)["gw_pool_degraded_count"] == 0, within_s=30)
             log = group.log()
 
     assert barred == 2
