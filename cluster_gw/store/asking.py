@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.core.limits.demand import Demand
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import RecordUnreadableError, StoreLostError
 from cluster_gw.store.batches import Batches, reservations
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import MissedError, Reply
@@ -86,7 +86,7 @@ class Asking:
         self._batches.add(plan, zone, own, future)
         try:
             reply = await future
-        except ScriptMissingError:
+        except (ScriptMissingError, RecordUnreadableError):  # alone it is told which record
             return await self._ask_until(until_s, plan, zone, own, plan.reserve.tail)
         except StoreLostError as fault:
             self._client.count_lost(fault)
