@@ -6,6 +6,7 @@ route goes first is decided when the route's turn comes: most routes of a rankin
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.key_choice import best_first, roomiest_first
@@ -42,7 +43,7 @@ class KeyOrder:
         return [targets[place] for place in places]
 
 
-IN_TURN = KeyOrder(StrategyInputs())
+IN_TURN: Final = KeyOrder(StrategyInputs())
 
 
 class Backlog:

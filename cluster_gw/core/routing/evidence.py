@@ -1,11 +1,13 @@
 """What the bandit family knows of candidates, side by side; made once per snapshot and combo."""
 
+from typing import Final
+
 import numpy as np
 
 from cluster_gw.core.routing.catalog import Candidate, Resolved
 from cluster_gw.core.routing.posterior import Draws, Floats, column, parameters
 from cluster_gw.core.routing.presets import INTELLIGENCE, RELIABILITY, SPEED
-from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, RouteSignals, Signals
+from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, RouteSignals, Signals, slate_for
 from cluster_gw.core.routing.slate import (
     FactorColumn,
     MultiplierColumn,
@@ -16,8 +18,7 @@ from cluster_gw.core.routing.slate import (
     ties_of,
 )
 
-KIND = "bandit"
-UNMEASURED_BELOW = 5.0
+UNMEASURED_BELOW: Final = 5.0
 """Attempts by weight below which little is known of a route."""
 
 
@@ -45,15 +46,7 @@ def evidence_of(
     candidates: tuple[Candidate, ...], resolved: Resolved, signals: Signals
 ) -> Evidence:
     """Give the columns of some candidates, kept from an earlier request where that is possible."""
-    slates, name = signals.slates, (KIND, id(candidates))
-    kept = None if slates is None else slates.get(name)
-    if isinstance(kept, Evidence) and kept.candidates is candidates:
-        return kept
-    made = build_evidence(candidates, signals)
-    # Lists that only one request has would fill the memory: their ids never come again.
-    if slates is not None and resolved.keeps(candidates):
-        slates[name] = made
-    return made
+    return slate_for(Evidence, candidates, resolved, signals, build_evidence)
 
 
 def build_evidence(candidates: tuple[Candidate, ...], signals: Signals) -> Evidence:

@@ -4,15 +4,15 @@ Built once for each snapshot and configuration, not per request. Routes and keys
 does not know are simply not in it: nothing is known of them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
 from cluster_gw.core.limits.usage import UNUSED, WindowUse
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.axes import SPEED_PRIOR, speed_score
-from cluster_gw.core.routing.catalog import Candidate, Route
+from cluster_gw.core.routing.catalog import Candidate, Resolved, Route
 from cluster_gw.core.routing.headroom import (
     HeadroomPolicy,
     best_remaining,
@@ -113,6 +113,36 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_SIGNALS: Final = Signals()
+
+
+S = TypeVar("S", bound=Slate)
+
+
+def slate_for(
+    kind: type[S],
+    candidates: tuple[Candidate, ...],
+    resolved: Resolved,
+    signals: Signals,
+    build: Callable[[tuple[Candidate, ...], Signals], S],
+) -> S:
+    """Give the columns of some candidates, kept from an earlier request where that is possible.
+
+    Args:
+        kind: of columns; each family has its own.
+        candidates: those of a request.
+        resolved: what it asked for.
+        signals: what it is ranked by.
+        build: works the columns out.
+    """
+    slates, name = signals.slates, (kind.__name__, id(candidates))
+    kept = None if slates is None else slates.get(name)
+    if isinstance(kept, kind) and kept.candidates is candidates:
+        return kept
+    made = build(candidates, signals)
+    # Lists that only one request has would fill the memory: their ids never come again.
+    if slates is not None and resolved.keeps(candidates):
+        slates[name] = made
+    return made
 
 
 def route_signals(

@@ -173,7 +173,7 @@ def test_what_a_snapshot_says_is_worked_out_once_for_all_its_requests() -> None:
         pool.strategy.rank(kept, pool.context(), pool.inputs())
         pool.strategy.rank((*kept,), pool.context(), pool.inputs())
 
-    assert list(pool.signals.slates or {}) == [("bandit", id(kept))]
+    assert list(pool.signals.slates or {}) == [("Evidence", id(kept))]
 
 
 def test_nothing_to_rank_is_an_empty_order() -> None:
