@@ -41,7 +41,9 @@ class TwoMasters:
             node.remove()
 
     def reset(self) -> None:
-        """Empty, and every slot where it was at the beginning."""
+        """Empty, and every slot where it was at the beginning; one that was lost is back."""
+        for node in (self.low, self.high):
+            until(partial(_knows_both, node), "both masters know each other")
         for node in (self.low, self.high):
             node.call("FLUSHALL")
             node.call("SCRIPT", "FLUSH")
