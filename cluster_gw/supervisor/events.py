@@ -28,8 +28,8 @@ CHILD_EXITED: Final = Event(
 CHILD_KILLED: Final = Event(
     name="child.killed",
     level=Level.WARNING,
-    help="A process did not end in time and was killed.",
-    fields=("child", "pid"),
+    help="A process did not end in time, or a worker said nothing for too long: it was killed.",
+    fields=("child", "pid", "reason"),
 )
 EMBEDDED_STARTED: Final = Event(
     name="embedded.started",

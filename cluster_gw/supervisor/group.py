@@ -27,7 +27,7 @@ from cluster_gw.supervisor.merging import MetricSum, merge_readiness
 from cluster_gw.supervisor.operations import OperationsServer, operations_app
 from cluster_gw.supervisor.own_metrics import OwnNumbers
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
-from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, Worker, WorkerCommand
+from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, SILENT_S, Worker, WorkerCommand
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Family
 from cluster_gw.wire.host_port import host_port
@@ -68,6 +68,7 @@ class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
         data_dir: folder of the embedded Redis.
         worker_words: command that starts a worker.
         companions: further processes; the group is ready when they are.
+        silent_s: how long a worker may say nothing before it is killed and started anew.
         hang_up_ends: whether SIGHUP ends the group, as the end of its terminal; else it has the
             configuration read again.
     """
@@ -78,6 +79,7 @@ class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     worker_words: tuple[str, ...] = WORKER_WORDS
     companions: tuple[Companion, ...] = ()
+    silent_s: float = SILENT_S
     hang_up_ends: bool = False
 
 
@@ -240,7 +242,7 @@ class Group:
         )
         doors = [WorkerSocket(server.host, server.port, each) for each in sockets]
         self._workers = [
-            Worker(slot, door, self._runtime.socket(f"w{slot}"), command)
+            Worker(slot, door, self._runtime.socket(f"w{slot}"), command, self._options.silent_s)
             for slot, door in enumerate(doors)
         ]
         metrics = self.metrics if self._settings.telemetry.metrics else None
@@ -286,6 +288,9 @@ class Group:
             now_s = time.monotonic()
             for worker in self._workers:
                 self._note(worker.child.name, worker.tend(now_s, self._metrics), is_worker=True)
+                silent = worker.kill_if_silent(now_s)
+                if silent is not None:
+                    self._tell_killed(worker.child.name, silent, "said nothing for too long")
             others = [*self._companions, *([self._embedded_child] if self._embedded_child else [])]
             for child in others:
                 self._note(child.name, child.tend(now_s), is_worker=False)
@@ -381,8 +386,11 @@ class Group:
     def _kill(self, children: Sequence[Child]) -> None:
         for child in children:
             if not child.has_ended():
-                self._log.event(events.CHILD_KILLED, child=child.name, pid=child.pid)
+                self._tell_killed(child.name, child.pid, "did not end in time")
                 child.signal(signal.SIGKILL)
+
+    def _tell_killed(self, name: str, pid: int | None, reason: str) -> None:
+        self._log.event(events.CHILD_KILLED, child=name, pid=pid, reason=reason)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not longer than until the group is told to end."""

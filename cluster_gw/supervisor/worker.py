@@ -21,6 +21,9 @@ ONE_THREAD: Final = MappingProxyType({"OPENBLAS_NUM_THREADS": "1"})
 """numpy's library would start a thread for each core in each worker; nothing here is as large."""
 
 STUCK_AFTER_LOOKS: Final = 2
+SILENT_S: Final = 15.0  # no request takes the loop for so long; half of new connections wait
+START_S: Final = 60.0  # until the first sign of life; a loaded machine imports slowly
+ABSENCE_S: Final = 2.0  # a parent that was not there so long knows nothing of its workers
 LONGEST_QUEUE_IN_STARTS: Final = 2  # one start may fail without costing anybody a connection
 
 
@@ -46,10 +49,16 @@ class Worker:
         listening: the socket it accepts connections from.
         control_path: where it serves its control routes.
         command: how it is started.
+        silent_s: how long it may say nothing.
     """
 
     def __init__(
-        self, slot: int, listening: WorkerSocket, control_path: str, command: WorkerCommand
+        self,
+        slot: int,
+        listening: WorkerSocket,
+        control_path: str,
+        command: WorkerCommand,
+        silent_s: float = SILENT_S,
     ) -> None:
         self.child = Child(f"worker-{slot}", self._spawn)
         self.control = WorkerControl(control_path)
@@ -57,17 +66,21 @@ class Worker:
         self._listening = listening
         self._control_path = control_path
         self._command = command
+        self._silent_s = silent_s
         self._life = ""
         self._is_up = False
         self._version = 1
         self._version_told = 1
         self._silent_looks = 0
+        self._silent_since_s: float | None = None
+        self._tended_s = 0.0
         self._failed_starts = 0
 
     @property
     def is_stuck(self) -> bool:
         """Whether the process lives and has gone silent after it was up."""
-        return self._silent_looks >= STUCK_AFTER_LOOKS and self.child.pid is not None
+        silent = self._silent_looks >= STUCK_AFTER_LOOKS and self._is_up
+        return silent and self.child.pid is not None
 
     def tend(self, now_s: float, metrics: MetricSum) -> Exit | None:
         """Look after the process; see `Child.tend`. The counters of a life that ended stay."""
@@ -79,8 +92,29 @@ class Worker:
             if self._failed_starts == LONGEST_QUEUE_IN_STARTS:
                 self._listening.step_back()
             self._is_up = False
-            self._silent_looks = 0
         return ended
+
+    def kill_if_silent(self, now_s: float) -> int | None:
+        """Kill a process that has said nothing for too long, stopped or not; give its pid once.
+
+        Its place in the group, and the connections that wait for it, go to the next life. Looks
+        that failed because this process itself stood still are not held against it.
+
+        Args:
+            now_s: clock; to be called several times a second.
+        """
+        was_away = now_s - self._tended_s > ABSENCE_S
+        self._tended_s = now_s
+        pid = self.child.pid
+        if self._silent_looks == 0 or pid is None:
+            self._silent_since_s = None
+        elif self._silent_since_s is None or was_away:
+            self._silent_since_s = now_s
+        elif now_s - self._silent_since_s >= (self._silent_s if self._is_up else START_S):
+            self._silent_since_s = now_s
+            self.child.signal(signal.SIGKILL)
+            return pid
+        return None
 
     async def look(self) -> Readiness | None:
         """Ask what the worker is, and tell it what it has to know."""
@@ -88,7 +122,7 @@ class Worker:
         state = await self.control.readiness()
         if life != self._life:
             return None  # the answer may be of the life before
-        self._silent_looks = self._silent_looks + 1 if state is None and self._is_up else 0
+        self._silent_looks = self._silent_looks + 1 if state is None else 0
         if state is not None and state.status != "starting":
             self._is_up = True
         self._announce()
@@ -128,6 +162,7 @@ class Worker:
         host = re.sub(r"[^a-z0-9-]", "-", socket.gethostname().lower())[:40] or "host"
         self._life = f"{host}-{self._slot}-{secrets.token_hex(3)}"
         self._version_told = self._version
+        self._silent_looks = 0
         descriptor = self._listening.fileno()
         return popen(
             [

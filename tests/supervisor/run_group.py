@@ -37,6 +37,7 @@ def main() -> int:
             )
             for name, port in (word.split(":") for word in sys.argv[3:])
         ),
+        silent_s=float(os.environ.get("GROUP_SILENT_S", "15")),
         hang_up_ends="GROUP_ENDS_ON_HANG_UP" in os.environ,
     )
     try:

@@ -11,6 +11,7 @@ from tests.supervisor.conftest import (
     RunningGroup,
     StartGroup,
     command_of,
+    lives,
     wait_for,
 )
 
@@ -72,6 +73,25 @@ def test_a_stuck_worker_is_seen(whole_group: RunningGroup) -> None:
 
     assert "gw_workers_count 1.0" in whole_group.ops.get("/metrics", timeout=3).text
     os.kill(stopped, signal.SIGCONT)
+
+
+def test_a_worker_that_stays_stuck_is_killed_and_its_connections_go_to_the_next(
+    start_group: StartGroup,
+) -> None:
+    group = start_group(dict(EXTERNAL), GROUP_SILENT_S="0.5").wait_until_ready()
+    first = group.ask()
+
+    os.kill(first["pid"], signal.SIGSTOP)
+    second = group.ask()  # the kernel has queued it before anybody noticed
+
+    assert second["pid"] != first["pid"]
+    assert not lives(first["pid"])
+    wait_for(lambda: group.status() == "ready")
+    killed = next(line for line in group.log().splitlines() if "child.killed" in line)
+    assert '"reason":"said nothing for too long"' in killed
+    assert f'"pid":{first["pid"]}' in killed
+    page = group.ops.get("/metrics").text
+    assert 'gw_child_restarts_total{child="worker-0"} 1.0' in page
 
 
 def test_a_group_with_its_own_redis_restarts_it_with_its_data(start_group: StartGroup) -> None:
