@@ -70,8 +70,12 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_worker(options: WorkerOptions) -> int:
     """Run a worker until it is told to stop; the process's exit code."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(Worker(options, os.environ).run())
+    worker = Worker(options, os.environ)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(worker.run())
+    finally:
+        worker.log.close()
 
 
 class _QuietServer(uvicorn.Server):
@@ -96,14 +100,19 @@ class _QuietServer(uvicorn.Server):
 
 
 class Worker:
-    """One worker process."""
+    """One worker process.
+
+    Attributes:
+        log: its log; whoever runs the worker closes it.
+    """
 
     def __init__(self, options: WorkerOptions, environ: Mapping[str, str]) -> None:
         self._options = options
         self._environ = environ
         self._settings = load_shared(options.config_fd, environ).settings
-        self._log = Log(console=self._settings.telemetry.log == "text")
+        self.log = Log(console=self._settings.telemetry.log == "text")
         self._registry = Registry()
+        self._registry.on_read(self._count_lost_lines)
         self._version = options.generation
         self._exit_code = 0
         self._losses = Seldom(time.monotonic)
@@ -117,7 +126,7 @@ class Worker:
             redis_url=self._options.redis_url,
             prefix=self._settings.redis.prefix,
             worker_id=self._options.worker_id,
-            log=self._log,
+            log=self.log,
             registry=self._registry,
             lost=LostPolicy(
                 mode=Mode(self._settings.redis.when_lost),
@@ -127,7 +136,7 @@ class Worker:
         engine.redis.on_change(lambda is_up: self._note_redis(engine, is_up=is_up))
         self._data = self._data_server(engine.deps)
         control = self._control_server(engine)
-        runner = Runner(self._log)
+        runner = Runner(self.log)
         # Before anything that may take long: a worker without its parent must not hold the port.
         self._start_jobs(runner, loop, engine)
         control_task = asyncio.create_task(control.serve())
@@ -136,7 +145,7 @@ class Worker:
             await self._serve_data()
         finally:
             unsettled = await engine.settle()
-            self._log.event(
+            self.log.event(
                 events.WORKER_STOPPED,
                 worker=self._options.worker_id,
                 in_flight=self._current.in_flight,
@@ -146,7 +155,6 @@ class Worker:
             await control_task
             await runner.stop()
             await engine.stop()
-            self._log.flush()
         return self._exit_code
 
     async def _open(self, engine: Engine) -> None:
@@ -180,7 +188,7 @@ class Worker:
         with socket.socket(fileno=self._options.socket_fd) as listener:
             listener.settimeout(0)
             self._current.is_started = True
-            self._log.event(
+            self.log.event(
                 events.WORKER_STARTED,
                 worker=self._options.worker_id,
                 config_version=self._version,
@@ -226,27 +234,30 @@ class Worker:
         loop.add_signal_handler(signal.SIGHUP, self._reload)
 
     def _note_losses(self, count: int) -> None:
-        self._log.event(events.SETTLEMENT_LOST, count=count)
+        self.log.event(events.SETTLEMENT_LOST, count=count)
 
     async def _note_strangers(self, engine: Engine) -> None:
         count, networks = engine.deps.guard.take_news()
         if count:
-            self._log.event(events.STRANGERS_BARRED, networks=networks, count=count)
+            self.log.event(events.STRANGERS_BARRED, networks=networks, count=count)
 
     async def _note_flapping(self) -> None:
         count = self._losses.take_untold()
         if count:
             worker = self._options.worker_id
-            self._log.event(events.REDIS_UNSTEADY, worker=worker, what="connection", count=count)
+            self.log.event(events.REDIS_UNSTEADY, worker=worker, what="connection", count=count)
+
+    def _count_lost_lines(self) -> None:
+        self._registry.put(catalog.LOG_LINES_DROPPED, value=self.log.lost_lines)
 
     async def _flush_log(self) -> None:
-        self._log.flush()
+        self.log.flush()
 
     def _begin_drain(self) -> None:
         if self._current.is_draining:
             return
         self._current.is_draining = True
-        self._log.event(
+        self.log.event(
             events.WORKER_DRAINING,
             worker=self._options.worker_id,
             in_flight=self._current.in_flight,
@@ -254,7 +265,7 @@ class Worker:
         self._data.stop_accepting()
 
     def _lose_parent(self) -> None:
-        self._log.event(events.PARENT_LOST, worker=self._options.worker_id)
+        self.log.event(events.PARENT_LOST, worker=self._options.worker_id)
         self._data.config.timeout_graceful_shutdown = round(ORPHAN_DRAIN_S)
         self._begin_drain()
 
@@ -262,7 +273,7 @@ class Worker:
         if self._current.is_draining:
             return
         self._exit_code = 1
-        self._log.event(events.SCHEMA_REFUSED, worker=self._options.worker_id, detail=reason)
+        self.log.event(events.SCHEMA_REFUSED, worker=self._options.worker_id, detail=reason)
         self._begin_drain()
 
     def _reload(self) -> None:
@@ -271,12 +282,12 @@ class Worker:
             settings = load_shared(self._options.config_fd, self._environ).settings
         except ConfigInvalidError as error:
             self._registry.add(catalog.CONFIG_RELOADS, "refused")
-            self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
+            self.log.event(events.CONFIG_REFUSED, faults=list(error.faults))
             return
         self._version += 1
         self._current.serving = build_serving(settings, self._version)
         self._registry.add(catalog.CONFIG_RELOADS, "applied")
-        self._log.event(events.CONFIG_LOADED, config_version=self._version)
+        self.log.event(events.CONFIG_LOADED, config_version=self._version)
 
     def _note_redis(self, engine: Engine, *, is_up: bool) -> None:
         if not self._current.is_started or self._current.is_draining:
@@ -285,11 +296,11 @@ class Worker:
             if self._losses.may_tell_loss():
                 self._log_redis_lost(engine)
         elif self._losses.may_tell_return():
-            self._log.event(events.REDIS_RETURNED, worker=self._options.worker_id)
+            self.log.event(events.REDIS_RETURNED, worker=self._options.worker_id)
 
     def _log_redis_lost(self, engine: Engine) -> None:
         worker, cause = self._options.worker_id, engine.redis.fault
-        self._log.event(events.REDIS_LOST, worker=worker, cause=cause)
+        self.log.event(events.REDIS_LOST, worker=worker, cause=cause)
 
 
 def tune_gc() -> None:

@@ -20,7 +20,8 @@ from cluster_gw.settings import Settings, load
 from cluster_gw.settings.document import read_document
 from cluster_gw.settings.faults import Faults
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
-from cluster_gw.supervisor.group import Companion, GroupOptions, run_group
+from cluster_gw.supervisor.companion import Companion
+from cluster_gw.supervisor.group import GroupOptions, run_group
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
 from cluster_gw.telemetry.log import Log
 from cluster_gw.wire.host_port import host_port

@@ -124,5 +124,5 @@ def popen(
         env=environ,
         pass_fds=pass_fds,
         process_group=0,
-        preexec_fn=before_exec,  # noqa: PLW1509 (the parent has one thread)
+        preexec_fn=before_exec,  # noqa: PLW1509 (its other thread writes the log)
     )

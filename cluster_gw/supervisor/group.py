@@ -17,7 +17,8 @@ import msgspec
 from cluster_gw.settings import Loaded
 from cluster_gw.supervisor import events
 from cluster_gw.supervisor.admin_door import TOKEN_VARIABLE
-from cluster_gw.supervisor.child import Child, Exit, popen
+from cluster_gw.supervisor.child import Child, Exit
+from cluster_gw.supervisor.companion import Companion
 from cluster_gw.supervisor.configuration import Configuration
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.embedded import EmbeddedServer, find_binary
@@ -43,19 +44,6 @@ COMPANION_GRACE_S: Final = 3.0
 EMBEDDED_GRACE_S: Final = 15.0
 PREFIX_VARIABLE: Final = "GW_REDIS__PREFIX"
 FATAL_CODES: Final = frozenset({ExitCode.BAD_CONFIGURATION, ExitCode.DEPENDENCY_UNREACHABLE})
-
-
-class Companion(msgspec.Struct, frozen=True, kw_only=True):
-    """A further process that runs as long as the group.
-
-    Attributes:
-        words: its command.
-        port: where it listens on 127.0.0.1 once it is ready.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    port: int
 
 
 class GroupOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,13 +76,16 @@ def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | No
 
     Args:
         options: what to run.
-        log: where the parent's events go.
+        log: where the parent's events go; it is closed at the end.
         on_ready: called once when every worker is ready.
 
     Raises:
         StartError: it could not start; nothing is left behind.
     """
-    return asyncio.run(_supervise(options, log, on_ready))
+    try:
+        return asyncio.run(_supervise(options, log, on_ready))
+    finally:
+        log.close()
 
 
 async def _supervise(
@@ -114,19 +105,6 @@ async def _supervise(
     finally:
         await group.stop()
     return group.code
-
-
-def _companion(companion: Companion, environ: Mapping[str, str]) -> Child:
-    return Child(companion.name, lambda _: popen(list(companion.words), environ=dict(environ)))
-
-
-async def _is_listening(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 class Group:
@@ -252,7 +230,7 @@ class Group:
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()
         for companion in self._options.companions:
-            child = _companion(companion, self._options.environ)
+            child = companion.child(self._options.environ)
             self._companions.append(child)
             child.start(now_s)
         for worker in self._workers:
@@ -330,7 +308,7 @@ class Group:
     async def _announce(self, state: Readiness) -> None:
         """Say once that the group serves, and once that it is complete."""
         if not self._was_ready and state.status in {"ready", "degraded"}:
-            listening = [await _is_listening(c.port) for c in self._options.companions]
+            listening = [await c.is_listening() for c in self._options.companions]
             if all(listening):
                 self._was_ready = True
                 self._tell_ready(state)
@@ -365,6 +343,7 @@ class Group:
         """Ask every worker and add up."""
         heard = await asyncio.gather(*(w.read_metrics(self._metrics) for w in self._workers))
         alive = sum(worker.child.pid is not None for worker in self._workers)
+        self._numbers.lost_lines = self._log.lost_lines
         own = self._numbers.families(workers_alive=alive, workers_heard=sum(heard))
         return self._metrics.families(own)
 

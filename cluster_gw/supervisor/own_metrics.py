@@ -1,6 +1,6 @@
 """What the parent itself counts."""
 
-from cluster_gw.telemetry.catalog import WORKERS
+from cluster_gw.telemetry.catalog import LOG_LINES_DROPPED, WORKERS
 from cluster_gw.telemetry.registry import Family, Sample
 
 
@@ -9,6 +9,7 @@ class OwnNumbers:
 
     def __init__(self) -> None:
         self.restarts: dict[str, int] = {}
+        self.lost_lines = 0
         self.reloads: dict[str, int] = {"changed": 0, "kept": 0}
 
     def families(self, *, workers_alive: int, workers_heard: int) -> list[Family]:
@@ -24,6 +25,12 @@ class OwnNumbers:
                 type=WORKERS.kind.value,
                 help=WORKERS.help,
                 samples=[Sample(labels={}, value=workers_heard)],
+            ),
+            Family(
+                name=LOG_LINES_DROPPED.name,
+                type=LOG_LINES_DROPPED.kind.value,
+                help=LOG_LINES_DROPPED.help,
+                samples=[Sample(labels={}, value=self.lost_lines)],
             ),
             Family(
                 name="gw_workers_alive",

@@ -206,6 +206,9 @@ PROVIDER_OPENINGS: Final = _counter(
 MODEL_BENCHES: Final = _counter(
     "gw_model_benches_total", "Models sent to rest on all their keys, by provider.", "provider"
 )
+LOG_LINES_DROPPED: Final = _counter(
+    "gw_log_lines_dropped_total", "Log lines given up: nobody read the log, or not fast enough."
+)
 WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
 
 METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -288,6 +288,12 @@ SNAPSHOT_UNREADABLE: Final = _event(
     "worker",
     "detail",
 )
+LOG_INTERRUPTED: Final = _event(
+    "log.interrupted",
+    Level.WARNING,
+    "Whoever reads the log did not keep up: so many lines are missing here.",
+    "count",
+)
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
 )

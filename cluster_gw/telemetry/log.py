@@ -8,7 +8,6 @@ never raised: what an event reports must happen all the same.
 
 import functools
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import IO, Any, Final
@@ -16,7 +15,8 @@ from typing import IO, Any, Final
 import msgspec
 import structlog
 
-from cluster_gw.telemetry.events import Event, HotLine, Level
+from cluster_gw.telemetry.events import LOG_INTERRUPTED, Event, HotLine, Level
+from cluster_gw.telemetry.log_output import BufferedOutput, DirectOutput, Output, standard_error
 from cluster_gw.telemetry.text_line import text_line
 from cluster_gw.units import US_PER_S
 
@@ -31,22 +31,23 @@ class Log:
     """Writes declared events; owned by `app`, handed to whoever has something to say.
 
     Args:
-        stream: where lines go; None is standard error.
+        stream: where lines are written at once; None is standard error, written by a thread, so
+            that a reader who stalls stops nobody. See `close`.
         console: lines are text for people instead of JSON, coloured on a terminal unless `NO_COLOR`
             is set.
-
-    Attributes:
-        failed_writes: writes that were given up, wholly or in part.
     """
 
     def __init__(self, stream: IO[bytes] | None = None, *, console: bool = False) -> None:
-        self.failed_writes = 0
-        self._stream = stream if stream is not None else _standard_error()
+        self._unwritable_lines = 0
+        self._output: Output = (
+            DirectOutput(stream) if stream is not None else BufferedOutput(standard_error())
+        )
         self._lines: list[bytes] = []
         encode: Encode = functools.partial(msgspec.json.encode, enc_hook=str)
         self._encode_hot: Encode = msgspec.json.Encoder().encode
         if console:
-            encode = functools.partial(_encode_text, colors=_has_colors(self._stream))
+            colors = self._output.is_terminal() and not os.environ.get("NO_COLOR")
+            encode = functools.partial(_encode_text, colors=colors)
             self._encode_hot = lambda line: encode(msgspec.to_builtins(line))
         self._logger = structlog.wrap_logger(
             _Lines(self._write),
@@ -56,6 +57,11 @@ class Log:
                 lambda _logger, _name, fields: encode(fields),
             ],
         )
+
+    @property
+    def lost_lines(self) -> int:
+        """Lines that were given up: no room for them, nobody to take them, no text."""
+        return self._unwritable_lines + self._output.lost_lines
 
     def event(self, event: Event, **fields: Any) -> None:
         """Write a state change at once, after whatever the buffer holds."""
@@ -69,7 +75,7 @@ class Log:
                 case Level.ERROR:
                     self._logger.error(event.name, **fields)
         except ValueError:  # a text that is no Unicode, such as the name of a file
-            self.failed_writes += 1
+            self._unwritable_lines += 1
 
     def hot(self, line: HotLine) -> None:
         """Buffer one request or attempt line, stamped now."""
@@ -78,29 +84,32 @@ class Log:
         try:
             self._lines.append(self._encode_hot(line))
         except ValueError:
-            self.failed_writes += 1
+            self._unwritable_lines += 1
         if len(self._lines) >= MAX_BUFFER_LINES:
             self.flush()
 
     def flush(self) -> None:
         """Write the buffered lines."""
+        if self._output.gap_lines:
+            self._tell_gap()
         if self._lines:
             lines, self._lines = self._lines, []
             self._write(b"\n".join(lines))
 
+    def close(self) -> None:
+        """Write what is left, for at most a second; the last call."""
+        self.flush()
+        self._output.close()
+
+    def _tell_gap(self) -> None:
+        """Say where lines are missing, and how many, before those that go on."""
+        count = self._output.take_gap()
+        if count:
+            self._logger.warning(LOG_INTERRUPTED.name, count=count)
+
     def _write(self, lines: bytes) -> None:
         """Write lines, the last of them without its end."""
-        rest = memoryview(lines + b"\n")
-        try:
-            while rest:
-                written = self._stream.write(rest)
-                if not written:  # a pipe that does not block is full
-                    self.failed_writes += 1
-                    return
-                rest = rest[written:]
-            self._stream.flush()
-        except (OSError, ValueError):  # ValueError: the stream is closed
-            self.failed_writes += 1
+        self._output.write(lines + b"\n")
 
 
 class _Lines:
@@ -108,23 +117,6 @@ class _Lines:
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self.info = self.warning = self.error = write
-
-
-def _standard_error() -> Any:
-    """Give the raw stream: a buffer would keep what cannot be written, and fail again at exit.
-
-    There is none when it was closed before the process began.
-    """
-    if sys.stderr is None:
-        return open(os.devnull, "wb", buffering=0)
-    return getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
-
-
-def _has_colors(stream: IO[bytes]) -> bool:
-    try:
-        return stream.isatty() and not os.environ.get("NO_COLOR")
-    except ValueError:
-        return False
 
 
 def _encode_text(fields: Any, *, colors: bool) -> bytes:

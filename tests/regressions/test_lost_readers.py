@@ -1,4 +1,7 @@
-"""Whoever reads the log may go first, as `serve | tee` at Ctrl-C; nothing may stay behind."""
+"""Whoever reads the log may go first, as `serve | tee` at Ctrl-C, or stall.
+
+Nothing may stay behind, and nobody may wait for it.
+"""
 
 import json
 import signal
@@ -8,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cluster.pools import one_model
@@ -17,15 +21,25 @@ from tests.fakes.waiting import until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 STOP_S = 15.0
+BODY = {"model": "auto", "messages": [{"role": "user", "content": "hi"}]}
+REQUESTS = 400  # more lines than a pipe holds, 64 KB
+
+
+class Served:
+    """A group whose log goes into a pipe."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, admin_port: int) -> None:
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        self.admin_port = admin_port
 
 
 @pytest.fixture
-def serve(provider: SimulatedProvider) -> Iterator[subprocess.Popen[bytes]]:
-    """A group whose log went into a pipe that nobody reads any more."""
+def served(provider: SimulatedProvider) -> Iterator[Served]:
     with tempfile.TemporaryDirectory(prefix="gwp") as folder:
-        port = free_port()
+        port, data_port = free_port(), free_port()
         path = Path(folder) / "gw.json"
-        server = {"port": free_port(), "admin_port": port, "workers": 2}
+        server = {"port": data_port, "admin_port": port, "workers": 2}
         document = {
             **one_model(provider.base_url),
             "auth": {"mode": "none"},
@@ -40,10 +54,9 @@ def serve(provider: SimulatedProvider) -> Iterator[subprocess.Popen[bytes]]:
             assert process.stdout is not None
             until(lambda: process.poll() is not None or is_ready(port), 20)
             assert process.poll() is None, process.stdout.read().decode()
-            process.stdout.close()
             workers = children(process.pid)
             try:
-                yield process
+                yield Served(process, data_port, port)
             finally:
                 process.kill()
                 for pid in filter(is_alive, workers):
@@ -70,12 +83,40 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_no_process_stays_behind_when_nobody_reads_the_log(
-    serve: subprocess.Popen[bytes], number: signal.Signals
+    served: Served, number: signal.Signals
 ) -> None:
-    pids = children(serve.pid)
+    process, pids = served.process, children(served.process.pid)
+    assert process.stdout is not None
+    process.stdout.close()
 
-    serve.send_signal(number)
-    code = serve.wait(STOP_S)
+    process.send_signal(number)
+    code = process.wait(STOP_S)
 
     until(lambda: not any(is_alive(pid) for pid in pids), 6)
     assert code == (-number if number == signal.SIGKILL else 0)
+
+
+def test_a_reader_that_stalls_stops_no_request_and_no_end(served: Served) -> None:
+    with httpx.Client(trust_env=False, timeout=STOP_S) as client:
+        statuses = [client.post(served.url, json=BODY).status_code for _ in range(REQUESTS)]
+
+    served.process.send_signal(signal.SIGTERM)
+
+    assert set(statuses) <= {200, 429}  # each of them was logged
+    assert served.process.wait(STOP_S) == 0
+
+
+def test_lines_for_a_reader_who_left_are_counted_for_the_whole_group(served: Served) -> None:
+    assert served.process.stdout is not None
+    served.process.stdout.close()
+    name = "gw_log_lines_dropped_total "
+
+    def dropped() -> float:
+        page = httpx.get(f"http://127.0.0.1:{served.admin_port}/metrics", trust_env=False).text
+        return next(float(row.split()[1]) for row in page.splitlines() if row.startswith(name))
+
+    before = dropped()
+    with httpx.Client(trust_env=False, timeout=STOP_S) as client:
+        assert client.post(served.url, json=BODY).status_code == 200
+
+    until(lambda: dropped() > before, 6)

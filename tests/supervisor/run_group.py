@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from cluster_gw.settings import load
+from cluster_gw.supervisor.companion import Companion
 from cluster_gw.supervisor.failure import StartError
-from cluster_gw.supervisor.group import Companion, GroupOptions, run_group
+from cluster_gw.supervisor.group import GroupOptions, run_group
 from cluster_gw.telemetry.log import Log
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_worker.py")))
