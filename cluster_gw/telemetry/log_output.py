@@ -2,6 +2,8 @@
 
 A pipe whose reader stalls is full after 64 KB, and a write to it waits. In a loop that would stop
 every request, so a process that serves hands its lines to a thread, through a buffer with an end.
+To tell the pipe not to block is no way out: that would hold for everybody who writes to it, such as
+the shell that a terminal belongs to.
 """
 
 import contextlib

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import os
 import signal
 import stat
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster_gw.settings import load
+from cluster_gw.supervisor import group
 from cluster_gw.supervisor.child import Child
 from cluster_gw.supervisor.embedded import (
     LOG,
@@ -20,7 +23,8 @@ from cluster_gw.supervisor.embedded import (
 )
 from cluster_gw.supervisor.failure import ExitCode, StartError
 from cluster_gw.supervisor.resp import Endpoint, Reply, RespConnection, is_answering
-from tests.supervisor.conftest import lives, wait_for
+from cluster_gw.telemetry.log import Log
+from tests.supervisor.conftest import free_port, lives, wait_for
 
 
 @contextlib.asynccontextmanager
@@ -176,3 +180,19 @@ async def test_the_server_has_a_process_group_of_its_own(short_folder: Path) -> 
         assert os.getpgid(child.pid) == child.pid
         assert lives(child.pid)
         assert is_answering(str(short_folder / "s"))
+
+
+def test_a_binary_that_cannot_be_run_ends_the_group_with_3(
+    short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group, "find_binary", lambda: short_folder)
+    config = short_folder / "gw.json"
+    config.write_text(f'{{"server": {{"port": {free_port()}, "admin_port": {free_port()}}}}}')
+    options = group.GroupOptions(
+        loaded=load(config, {}), config_path=config, environ={}, data_dir=short_folder / "data"
+    )
+
+    with pytest.raises(StartError, match="cannot be started: Permission denied") as caught:
+        group.run_group(options, Log(io.BytesIO()))
+
+    assert caught.value.code is ExitCode.DEPENDENCY_UNREACHABLE
