@@ -20,6 +20,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.holding import Holding
+from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.waiting import WaitingRoom
@@ -29,6 +30,7 @@ from cluster_gw.server.serving import Current
 from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.alone import SHARED, Alone, LostPolicy
+from cluster_gw.store.bonds import Bonds
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
@@ -159,6 +161,7 @@ class Engine:
         holds.go_on_with(self._alone)
         strangers = Strangers(self.redis, self._scripts, self._keys)
         strangers.go_on_with(self._alone)
+        self._bonds = Bonds(self.redis, self._scripts, self._keys)
         estimator = Estimator()
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
@@ -174,10 +177,12 @@ class Engine:
                 quotas=self.quotas,
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
+                memory=Memory(
+                    Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds
+                ),
                 recorder=Recorder(registry, log, clock),
                 clock=clock,
             ),
-            cursors=Cursors(self.redis, self._scripts, self._keys, self._alone),
             guard=StrangerGuard(strangers, clock.monotonic_s),
             registry=registry,
             log=log,
@@ -272,6 +277,8 @@ class Engine:
         put(catalog.SETTLEMENTS_PENDING, value=self._admissions.pending)
         put(catalog.SETTLEMENTS_LOST, value=self.lost_settlements)
         put(catalog.SETTLEMENTS_LATE, value=settlements.late)
+        put(catalog.BONDS_UNREAD, value=self._bonds.unread)
+        put(catalog.BONDS_UNWRITTEN, value=self._bonds.unwritten)
         put(catalog.ESTIMATE_PAIRS, value=self._estimator.pairs)
         put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)

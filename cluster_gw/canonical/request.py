@@ -34,7 +34,9 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         wants_format: a `response_format` other than `text` was given.
         image_count: image parts over all messages.
         input_characters: text characters over all messages, per message.
-        affinity_text: system text and first user text; hashed before use.
+        system_text: system texts before the first user text; hashed before use.
+        first_user_text: the first user text; likewise.
+        has_history: the model has answered in this conversation before.
         last_user_text: text of the last user message; only looked at, never kept or written down.
         user: the client's `user` label, if any.
         fields: top-level members of the body as raw JSON, in order.
@@ -51,7 +53,14 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wants_format: bool = False
     image_count: int = 0
     input_characters: tuple[int, ...] = ()
-    affinity_text: str = ""
+    system_text: str = ""
+    first_user_text: str = ""
+    has_history: bool = False
     last_user_text: str = ""
     user: str | None = None
     fields: dict[str, msgspec.Raw]
+
+    @property
+    def affinity_text(self) -> str:
+        """What requests have in common that a provider may keep in its prompt cache."""
+        return self.system_text + self.first_user_text

@@ -11,6 +11,7 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
@@ -70,6 +71,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         deadline_s: loop time after which the client no longer waits; infinite when it set none.
         rotation: a number that grows by one with each request of this worker.
         inputs: what the ranking was made by.
+        recalled: what earlier requests left for it.
         asks: admissions asked for so far; each gets a lease id of its own.
         reserved: the estimate of the last of them.
         pair: what is known of this client on the route of the last of them, if it is to be learned.
@@ -95,6 +97,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     deadline_s: float
     rotation: int = 0
     inputs: StrategyInputs = StrategyInputs()
+    recalled: Recalled = NOTHING_LEFT
     records: list[AttemptRecord] = []
     skipped: list[Skipped] = []
     key_ordinals: KeyOrdinals = msgspec.field(default_factory=KeyOrdinals)

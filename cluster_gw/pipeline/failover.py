@@ -24,6 +24,7 @@ from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import answer_headers, detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
+from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.quotas import Quotas
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
@@ -57,6 +58,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
     quotas: Quotas
     upstream: UpstreamClient
     waiting: WaitingRoom
+    memory: Memory
     recorder: Recorder
     clock: Clock
 
@@ -225,6 +227,7 @@ class Failover:
             exchange, attempt.lease, completion, latency_ms=self._ms_since(attempt.started_s)
         )
         self._settled(attempt.target)
+        self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
         headers = answer_headers(
@@ -270,6 +273,7 @@ class Failover:
             first_byte_ms=record.duration_ms,
         )
         self._settled(attempt.target)
+        self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
         await self._finish(relay, exchange.surface.encode_done())

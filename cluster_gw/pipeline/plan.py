@@ -1,11 +1,13 @@
 """From a request to its ranking: candidates, constraints, strategy (rooms 3 and 5)."""
 
 from cluster_gw.core.routing.candidates import list_candidates
+from cluster_gw.core.routing.catalog import Candidate, Exclusion
 from cluster_gw.core.routing.constraints import constrain
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.exploration import pick_unmeasured
+from cluster_gw.core.routing.exploration import pick_any, pick_unmeasured
 from cluster_gw.core.routing.ranking import Move, Ranking, to_front
 from cluster_gw.core.routing.signals import stand_back
+from cluster_gw.core.routing.stickiness import stay
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
 
@@ -27,16 +29,7 @@ def make_ranking(context: RouteContext, inputs: StrategyInputs) -> Ranking:
     eligible, excluded = constrain(listed, context)
     strategy = strategy_of(context)
     order = strategy.rank(eligible, context, inputs)
-    candidates = order.candidates
-    moves: tuple[Move, ...] = ()
-    if resolved.scoring.explore_unmeasured:
-        tried = pick_unmeasured(eligible, context, inputs)
-        if tried is not None:
-            candidates = to_front(candidates, tried)
-            moves = (Move(route=tried.route.id, reason="explore unmeasured"),)
-    if inputs.signals.barred:
-        candidates, behind = stand_back(candidates, inputs.signals, inputs.now_s)
-        moves += behind
+    candidates, moves = _moved(order.candidates, eligible, (*disabled, *excluded), context, inputs)
     return Ranking(
         combo=resolved.combo,
         family=resolved.family,
@@ -47,3 +40,33 @@ def make_ranking(context: RouteContext, inputs: StrategyInputs) -> Ranking:
         snapshot=inputs.signals.version,
         excluded=disabled + excluded,
     )
+
+
+def _moved(
+    candidates: tuple[Candidate, ...],
+    eligible: tuple[Candidate, ...],
+    excluded: tuple[Exclusion, ...],
+    context: RouteContext,
+    inputs: StrategyInputs,
+) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
+    """What comes after the strategy: a pin, else a try out of turn; then what is barred."""
+    resolved, signals = context.resolved, inputs.signals
+    moves: tuple[Move, ...] = ()
+    is_pinned = False
+    if inputs.pinned is not None:
+        stayed = stay(candidates, excluded, inputs.pinned, resolved.sticky, signals, inputs.now_s)
+        candidates, is_pinned = stayed.candidates, stayed.holds
+        moves = () if stayed.move is None else (stayed.move,)
+    if not is_pinned:
+        tried, reason = None, "explore"
+        if resolved.scoring.explore_unmeasured:
+            tried, reason = pick_unmeasured(eligible, context, inputs), "explore unmeasured"
+        elif resolved.scoring.exploration:
+            tried = pick_any(candidates, context, inputs)
+        if tried is not None:
+            candidates = to_front(candidates, tried)
+            moves += (Move(route=tried.route.id, reason=reason),)
+    if signals.barred:
+        candidates, behind = stand_back(candidates, signals, inputs.now_s)
+        moves += behind
+    return candidates, moves

@@ -17,7 +17,7 @@ from cluster_gw.core.routing.signals import (
     bar_of_route,
     route_signals,
 )
-from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Barred, Snapshot, bar_of
+from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Barred, Snapshot, bar_of, owes_trial
 from cluster_gw.core.routing.statistics import NO_STATISTICS
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
@@ -129,6 +129,12 @@ def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float)
         remaining=window_remaining(use, plan.limits),
         month_tokens=snapshot.months.get(plan.statistics, 0),
         bar=bar,
+        half_open=bar is None
+        and any(
+            owes_trial(snapshot.health[record])
+            for record in plan.health
+            if record in snapshot.health
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover, Shell
 from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
+from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.server.answers import (
@@ -38,7 +39,6 @@ from cluster_gw.server.guardrails import bounded_request
 from cluster_gw.server.hints import decode_hints, echo_label
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.server.stranger_guard import StrangerGuard
-from cluster_gw.store.cursor import Cursors
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
@@ -53,7 +53,6 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
 
     current: Current
     shell: Shell
-    cursors: Cursors
     guard: StrangerGuard
     registry: Registry
     log: Log
@@ -132,19 +131,21 @@ class Inference:
         context = self._decode(serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
-        cursor = 0
-        if strategy_of(context).needs_cursor:
+        recalled, strategy = NOTHING_LEFT, strategy_of(context)
+        if strategy.needs_cursor or strategy.needs_last_good or context.resolved.sticky.enabled:
             try:
-                cursor = await self._deps.cursors.next(context.resolved.combo)
+                recalled = await self._deps.shell.memory.recall(context, strategy)
             except StoreLostError:
                 return redis_lost().body
         inputs = StrategyInputs(
-            cursor=cursor,
+            cursor=recalled.cursor,
+            last_good=recalled.last_good,
+            pinned=recalled.pinned,
             signals=self._deps.current.view.signals,
             chance=self._deps.chance,
             now_s=arrival.started_s,
         )
-        return self._exchange(arrival, client, hints, context, inputs)
+        return self._exchange(arrival, client, hints, context, inputs, recalled)
 
     def _decode(
         self, serving: Serving, client: Client, hints: Hints, body: bytes
@@ -179,6 +180,7 @@ class Inference:
         hints: Hints,
         context: RouteContext,
         inputs: StrategyInputs,
+        recalled: Recalled,
     ) -> Exchange:
         current, started_s = self._deps.current, arrival.started_s
         current.rotation += 1
@@ -196,6 +198,7 @@ class Inference:
             deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
             rotation=current.rotation,
             inputs=inputs,
+            recalled=recalled,
         )
 
     async def _run(self, exchange: Exchange, arrival: Arrival) -> None:

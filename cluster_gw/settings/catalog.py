@@ -16,8 +16,9 @@ from cluster_gw.core.routing.axes import (
     lower_median,
 )
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
-from cluster_gw.core.routing.presets import build_scoring
+from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, capped_prior
+from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.pool import (
     ComboSettings,
@@ -134,6 +135,7 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         tools=model.tools,
         vision=model.vision,
         weight=model.weight,
+        quality_hint=model.quality_hint,
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
         keys=tuple(key for key in keys if key.models is None or model.model in key.models),
@@ -155,17 +157,42 @@ def _combo(combo: ComboSettings, routes: list[RouteId], routing: RoutingSettings
         scoring=build_scoring(
             combo.family,
             combo.strategy_name,
-            combo.own_weights if combo.strategy_name == CUSTOM else {},
-            peak_hours=routing.peak_hours,
-            task_share=routing.task_weight_share,
-            explore_unmeasured=routing.explore_unmeasured,
+            combo.own_weights if combo.family == "classic" or combo.strategy_name == CUSTOM else {},
+            Tuning(
+                peak_hours=routing.peak_hours,
+                task_share=routing.task_weight_share,
+                explore_unmeasured=routing.explore_unmeasured,
+                exploration=combo.strategy_options.exploration,
+                lkgp_boost=combo.strategy_options.lkgp_boost,
+                is_fnv=routing.affinity_hash == "fnv-modulo",
+            ),
         ),
+        sticky=_sticky(combo),
     )
 
 
 def _member(member: str | MemberSettings, routes: list[RouteId]) -> Member:
     name, enabled = (member, True) if isinstance(member, str) else (member.route, member.enabled)
     return Member(route=RouteId(route_of(name, routes) or name), enabled=enabled)
+
+
+def _sticky(combo: ComboSettings) -> StickyPolicy:
+    """Give how a combo keeps a run or a session on one route.
+
+    By default those do that score, and all of the bandit family: with the others an order was asked
+    for that a pin would undo.
+    """
+    own, is_classic = combo.sticky, combo.family == "classic"
+    enabled = own.enabled if own.enabled is not None else combo.strategy_options.sticky
+    if enabled is None:
+        enabled = not is_classic or (combo.family, combo.strategy_name) in PRESETS
+    return StickyPolicy(
+        enabled=enabled,
+        scope=own.scope or (RUN if is_classic else SESSION),
+        is_hard=is_classic if own.mode is None else own.mode == "hard",
+        ttl_s=own.ttl_s,
+        min_headroom=own.min_headroom,
+    )
 
 
 def _gate(combo: ComboSettings) -> GatePolicy:

@@ -18,7 +18,7 @@ from cluster_gw.settings.bounds import BOUNDS, PATTERN_WORDS, TOKEN_FIELDS
 from cluster_gw.settings.checking import range_of
 from cluster_gw.settings.environment import places
 from cluster_gw.settings.pool import ComboSettings, Settings
-from cluster_gw.settings.rules import UNAVAILABLE, UNAVAILABLE_PARTS
+from cluster_gw.settings.rules import UNAVAILABLE
 from cluster_gw.settings.secret import Secret
 
 PAGE: Final = Path("docs/configuration.md")
@@ -54,7 +54,7 @@ OWN_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
         "concurrency": "requests at the same time",
     }
 )
-WITHOUT_EFFECT: Final = frozenset({*UNAVAILABLE, *UNAVAILABLE_PARTS, "cache"})
+WITHOUT_EFFECT: Final = frozenset({*UNAVAILABLE, "cache"})
 NOT_YET: Final = "Not available yet in this version"
 
 

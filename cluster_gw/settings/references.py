@@ -29,7 +29,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_keys(settings, document, faults)
     _check_accounts(settings, document, faults)
     _check_models(settings, document, faults)
-    _check_combos(settings, document, runnable, faults)
+    _check_combos(settings, document, faults)
     _check_clients(settings, document, faults)
     _check_prior(settings, document, faults)
     _warn_of_idle_models(settings, faults)
@@ -129,41 +129,33 @@ def _check_models(settings: Settings, document: Document, faults: Faults) -> Non
             faults.add(at_name(path, "model"), "must be printable and without spaces")
 
 
-def _check_combos(
-    settings: Settings, document: Document, runnable: Runnable, faults: Faults
-) -> None:
+def _check_combos(settings: Settings, document: Document, faults: Faults) -> None:
     declared = document.names("combos", "id")
     ids = declared if "combos" in document.plain else [combo.id for combo in settings.combos]
     combos = list(document.items("combos", settings.combos))
     _check_unique([(at_name(path, "id"), combo.id) for path, combo in combos], faults)
     routes = [*document_routes(document), *(f"{m.provider}/{m.model}" for m in settings.models)]
     for path, combo in combos:
-        _check_strategy(combo, path, runnable, faults)
+        _check_strategy(combo, path, faults)
         _check_factors(combo, path, faults)
         _check_members(combo, path, list(dict.fromkeys(routes)), faults)
-        if combo.sticky.enabled or combo.strategy_options.sticky:
-            faults.warn(at_name(path, "sticky"), f"{NOT_YET}; it has no effect")
     if settings.default_combo not in ids:
         faults.add("default_combo", unknown(settings.default_combo, ids))
 
 
-def _check_strategy(combo: ComboSettings, path: str, runnable: Runnable, faults: Faults) -> None:
+def _check_strategy(combo: ComboSettings, path: str, faults: Faults) -> None:
     place, name = at_name(path, "strategy"), combo.strategy_name
     mine = STRATEGIES[combo.family]
-    usable = [each for each in mine if each in runnable.strategies[combo.family]]
     others = [family for family, names in STRATEGIES.items() if name in names]
-    if name in usable:
+    if name in mine:
         return
-    if not others:
-        faults.add(place, unknown(name, mine))
-    elif name not in mine and name in runnable.strategies[others[0]]:
+    if others:
         faults.add(
             place,
             f'{shown(name)} belongs to family "{others[0]}", this combo is "{combo.family}"',
         )
     else:
-        listed = " or ".join(f'"{each}"' for each in usable)
-        faults.add(place, f"{shown(name)} is {NOT_YET}; use {listed}")
+        faults.add(place, unknown(name, mine))
 
 
 def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:

@@ -1,7 +1,6 @@
 """What types cannot say about the gateway itself: addresses, modes, schemes, time zones."""
 
 import ipaddress
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,7 +10,7 @@ import msgspec
 from cluster_gw.settings.faults import Faults, at_index
 from cluster_gw.settings.pool import Settings
 from cluster_gw.settings.secret import Secret
-from cluster_gw.settings.strategies import RUNNABLE_DIALECTS, RUNNABLE_STRATEGIES
+from cluster_gw.settings.strategies import RUNNABLE_DIALECTS
 from cluster_gw.store.address import KINDS, AddressError, parse_address
 
 NOT_YET: Final = "not available yet in this version"
@@ -19,12 +18,10 @@ DEFAULTS: Final = Settings()
 UNAVAILABLE: Final = (
     "cache.enabled",
     "redis.cache_url",
-    "routing.affinity_hash",
     "unify.merges",
     "unify.splits",
     "telemetry.otlp_endpoint",
 )  # a feature leaves this list in the change that brings it
-UNAVAILABLE_PARTS: Final = ("combos[].sticky",)  # warned of where they are checked
 CLEAR: Final = frozenset({"http", "https"})
 EMBEDDED: Final = "embedded:"
 REDIS_FORMS: Final = (
@@ -39,7 +36,6 @@ HIGHEST_PORT: Final = 65_535
 class Runnable(msgspec.Struct, frozen=True, kw_only=True):
     """What this version can do, so that nothing it cannot do is accepted in silence."""
 
-    strategies: Mapping[str, frozenset[str]] = RUNNABLE_STRATEGIES
     dialects: frozenset[str] = RUNNABLE_DIALECTS
 
 

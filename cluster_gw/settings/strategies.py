@@ -1,7 +1,7 @@
-"""Names of strategies and factors by family, and which of them this version can run.
+"""Names of strategies and factors by family, and which dialects this version speaks.
 
-A name that is unknown, or known and not yet runnable, is refused when the configuration is loaded:
-it never falls back to another strategy.
+A name that is unknown is refused when the configuration is loaded: it never falls back to another
+strategy.
 """
 
 from collections.abc import Mapping
@@ -38,10 +38,4 @@ DEFAULT_STRATEGIES: Final[Mapping[str, str]] = MappingProxyType(
     {"bandit": "balanced", "classic": "priority"}
 )
 
-RUNNABLE_STRATEGIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "bandit": frozenset(STRATEGIES["bandit"]),
-        "classic": frozenset({"priority", "round-robin"}),
-    }
-)
 RUNNABLE_DIALECTS: Final = frozenset({"openai"})

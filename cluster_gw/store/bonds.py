@@ -5,15 +5,17 @@ later wins, so a slow answer to an old request does not undo a newer one. Withou
 remembered.
 """
 
+import asyncio
 from typing import Final
 
 import msgspec
 
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import RecordUnreadableError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.packing import bulk, template_of
+from cluster_gw.store.packing import Template, bulk, template_of
+from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.units import DAY_S, MS_PER_S, ComboId, RouteId
 
@@ -43,6 +45,14 @@ class Bond(msgspec.Struct, frozen=True, kw_only=True):
 
     turn: int | None = 0
     route: RouteId | None = None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A question on its way, and the call that asks it again where the script is unknown."""
+
+    template: Template
+    packed: bytes
+    future: asyncio.Future[list[Reply]]
 
 
 NOT_ASKED: Final = Bond()
@@ -87,17 +97,30 @@ class Bonds:
         """Give the place of a combo's last known good route."""
         return Place(record=self._keys.last_good(combo, epoch), ttl_ms=LAST_GOOD_TTL_MS)
 
-    async def recall(self, place: Place) -> Bond:
-        """Tell what is bound; `UNKNOWN` when Redis does not answer in time."""
+    def ask(self, place: Place) -> Asked:
+        """Ask what is bound; the question leaves with the other calls of this turn of the loop."""
+        template = template_of(self._recall, [place.record], 1)
+        packed = template.head + bulk(place.ttl_ms)
+        future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+        self._client.send(template, packed, future)
+        return Asked(template=template, packed=packed, future=future)
+
+    async def told(self, asked: Asked) -> Bond:
+        """Wait for the answer; `UNKNOWN` when Redis does not answer in time."""
         try:
-            reply: list[Reply] = await self._client.run(
-                self._recall, [place.record], [place.ttl_ms]
-            )
-        except StoreLostError:
+            try:
+                reply = await asked.future
+            except ScriptMissingError:
+                reply = await self._client.run_packed(asked.template, asked.packed)
+        except (StoreLostError, RecordUnreadableError):
             self.unread += 1
             return UNKNOWN
         route = bytes(reply[3]).decode()
         return Bond(turn=int(reply[2]), route=RouteId(route) if route else None)
+
+    async def recall(self, place: Place) -> Bond:
+        """Ask, and wait for the answer."""
+        return await self.told(self.ask(place))
 
     def bind(self, place: Place, bond: Bond, route: RouteId) -> None:
         """Bind to the route that answered unless a later request has; sent without waiting.

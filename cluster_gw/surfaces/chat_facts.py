@@ -42,16 +42,20 @@ def count_images(messages: list[Message]) -> int:
     )
 
 
-def affinity_text(messages: list[Message]) -> str:
+def opening(messages: list[Message]) -> tuple[str, str]:
     """System texts before the first user text, and that text."""
-    texts: list[str] = []
+    system = ""
     for message in messages:
         if message.role in SYSTEM_ROLES:
-            texts.append(text_of(message))
+            system += text_of(message)
         elif message.role == "user":
-            texts.append(text_of(message))
-            break
-    return "".join(texts)
+            return system, text_of(message)
+    return system, ""
+
+
+def has_history(messages: list[Message]) -> bool:
+    """Whether the model has answered before."""
+    return any(message.role == "assistant" for message in messages)
 
 
 def last_user_text(messages: list[Message]) -> str:

@@ -113,6 +113,12 @@ ESTIMATE_PAIRS: Final = _gauge(
 ESTIMATE_LESSONS_LOST: Final = _counter(
     "gw_estimate_lessons_lost_total", "What was learned about estimates while Redis was away."
 )
+BONDS_UNREAD: Final = _counter(
+    "gw_bonds_unread_total", "Pins and last known good routes that Redis did not tell in time."
+)
+BONDS_UNWRITTEN: Final = _counter(
+    "gw_bonds_unwritten_total", "The same that may not have been written."
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

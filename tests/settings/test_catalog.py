@@ -11,6 +11,7 @@ from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import USUAL_RANK, USUAL_TIER, intelligence_composite
 from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, PhaseTimeouts, Route
+from cluster_gw.core.routing.sticky_policy import SESSION, StickyPolicy
 from cluster_gw.settings import Loaded, Secret, build_catalog, mask_secrets, secrets
 from cluster_gw.units import ComboId, KeyId, RouteId
 
@@ -94,6 +95,7 @@ def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: 
                 strategy="priority",
                 members=(Member(route=BIG), Member(route=SMALL)),
                 gate=GatePolicy(reject_empty=True),
+                sticky=StickyPolicy(enabled=True, scope=SESSION, is_hard=False),
             ),
             ComboId("coding"): Combo(
                 id=ComboId("coding"),

@@ -229,8 +229,6 @@ def test_a_file_without_a_pool_is_a_gateway_with_nothing_to_route_to() -> None:
     ("path", "section"),
     [
         ("cache.enabled", {"cache": {"enabled": True}}),
-        ("routing.affinity_hash", {"routing": {"affinity_hash": "fnv-modulo"}}),
-        ("combos[0].sticky", {"combos": [{"id": "auto", "sticky": {"enabled": True}}]}),
         ("telemetry.otlp_endpoint", {"telemetry": {"otlp_endpoint": "http://o"}}),
     ],
 )

@@ -254,24 +254,7 @@ def test_one_wrong_value_is_one_fault_with_its_path(
         ("bandit", "prority", 'unknown "prority"; did you mean "priority"?'),
         ("classic", "weigthed", 'unknown "weigthed"; did you mean "weighted"?'),
         ("classic", "round_robin", 'unknown "round_robin"; did you mean "round-robin"?'),
-        (
-            "classic",
-            "p2c",
-            '"p2c" is not available yet in this version; use "priority" or "round-robin"',
-        ),
-        (
-            "bandit",
-            "smart",
-            (
-                '"smart" is not available yet in this version; use "balanced" or "smartest" or '
-                '"fastest" or "reliable" or "custom" or "priority"'
-            ),
-        ),
-        (
-            "classic",
-            "reliable",
-            '"reliable" is not available yet in this version; use "priority" or "round-robin"',
-        ),
+        ("bandit", "smart", '"smart" belongs to family "classic", this combo is "bandit"'),
         (
             "bandit",
             "round-robin",
@@ -296,7 +279,7 @@ def test_a_strategy_that_cannot_run_never_falls_back(
     ("family", "strategy"),
     [
         *(("bandit", name) for name in STRATEGIES["bandit"]),
-        *(("classic", "priority"), ("classic", "round-robin")),
+        *(("classic", name) for name in STRATEGIES["classic"]),
         *(("bandit", None), ("classic", None)),
     ],
 )

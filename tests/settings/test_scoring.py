@@ -12,7 +12,8 @@ from cluster_gw.core.routing.catalog import Catalog
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
 from cluster_gw.settings import Loaded, build_catalog
-from cluster_gw.settings.strategies import FACTORS, RUNNABLE_STRATEGIES
+from cluster_gw.settings.strategies import FACTORS
+from cluster_gw.settings.strategies import STRATEGIES as NAMED
 from cluster_gw.units import ComboId, RouteId
 
 Load = Callable[..., Loaded]
@@ -26,7 +27,7 @@ def catalog(load: Load, base: dict[str, Any]) -> Catalog:
 
 
 def test_every_strategy_that_may_be_named_runs_and_no_other() -> None:
-    named = {(family, name) for family, names in RUNNABLE_STRATEGIES.items() for name in names}
+    named = {(family, name) for family, names in NAMED.items() for name in names}
 
     assert named == set(table.STRATEGIES)
 

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cluster_gw.core.routing.context import RouteContext
+
 FNV_BASIS: Final = 14695981039346656037
 FNV_PRIME: Final = 1099511628211
 MASK_64: Final = 0xFFFF_FFFF_FFFF_FFFF
@@ -20,6 +22,10 @@ SEED_BYTES: Final = 8
 MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2: Final = np.uint64(0x94D049BB133111EB)
 SHIFTS: Final = tuple(np.uint64(bits) for bits in (30, 27, 31))
+
+
+Seeds = NDArray[np.uint64]
+"""64 bits for each route, `(n,) uint64`."""
 
 
 def fnv1a_64(text: str) -> int:
@@ -45,12 +51,12 @@ def seed(text: str) -> int:
     )
 
 
-def seeds(names: Sequence[str]) -> NDArray[np.uint64]:
+def seeds(names: Sequence[str]) -> Seeds:
     """The seeds of routes, by their ids; worked out once for each combo."""
     return np.array([seed(name) for name in names], dtype=np.uint64)
 
 
-def rendezvous(routes: NDArray[np.uint64], prompt: int) -> NDArray[np.uint64]:
+def rendezvous(routes: Seeds, prompt: int) -> Seeds:
     """The weight of each route for a prompt; the largest is its own.
 
     Args:
@@ -63,5 +69,20 @@ def rendezvous(routes: NDArray[np.uint64], prompt: int) -> NDArray[np.uint64]:
     mixed = routes ^ np.uint64(prompt)
     mixed = (mixed ^ (mixed >> SHIFTS[0])) * MIX_1
     mixed = (mixed ^ (mixed >> SHIFTS[1])) * MIX_2
-    weights: NDArray[np.uint64] = mixed ^ (mixed >> SHIFTS[2])
+    weights: Seeds = mixed ^ (mixed >> SHIFTS[2])
     return weights
+
+
+def leader(routes: Seeds, context: RouteContext) -> int | None:
+    """The place of the route a request's prompt belongs to; None without a prompt or a route.
+
+    Args:
+        routes: seeds of those that can serve, in declared order.
+        context: the request.
+    """
+    text = context.request.affinity_text
+    if not text or not routes.size:
+        return None
+    if context.resolved.scoring.is_fnv:
+        return rotation(text, routes.size)
+    return int(np.argmax(rendezvous(routes, seed(context.affinity_key))))

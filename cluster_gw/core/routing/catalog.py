@@ -15,6 +15,7 @@ from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.presets import NOT_SCORED, Scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
+from cluster_gw.core.routing.sticky_policy import NOT_STICKY, StickyPolicy
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 
@@ -54,6 +55,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         weight: multiplies the score of a strategy that weighs routes; 0 never wins.
+        quality_hint: quality somebody measured, 0 to 1; None where nobody did.
         intelligence: tier and rank in one number (`axes.intelligence_composite`).
         monthly_tokens: what one key is given each month (UTC); None where nobody knows.
         prior: what others saw of it.
@@ -75,6 +77,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     vision: bool = False
     weight: float = 1.0
+    quality_hint: float | None = None
     intelligence: float = 0.0
     monthly_tokens: int | None = None
     prior: Prior = NO_PRIOR
@@ -98,6 +101,7 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[Member, ...]
     gate: GatePolicy
     scoring: Scoring = NOT_SCORED
+    sticky: StickyPolicy = NOT_STICKY
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -168,6 +172,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     disabled: tuple[Route, ...] = ()
     by_name: bool = False
     scoring: Scoring = NOT_SCORED
+    sticky: StickyPolicy = NOT_STICKY
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -244,6 +249,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
             strategy=combo.strategy,
             gate=combo.gate,
             scoring=combo.scoring,
+            sticky=combo.sticky,
             routes=tuple(r for r, enabled in members if enabled),
             disabled=tuple(r for r, enabled in members if not enabled),
         )

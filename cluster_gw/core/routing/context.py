@@ -61,8 +61,9 @@ class RouteContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def session_key(self) -> str:
-        """Hash of the client's session label, else the affinity key."""
-        return _labelled_key(self.client, "session", self.session_label) or self.affinity_key
+        """Hash of the client's session label, else of client and first user text."""
+        named = _labelled_key(self.client, "session", self.session_label)
+        return named or _scoped_key(self.client, "first", self.request.first_user_text)
 
     def __repr__(self) -> str:
         """Name the combo only: a repr may reach a log, and the text is a prompt."""

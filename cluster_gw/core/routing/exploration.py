@@ -1,4 +1,4 @@
-"""Now and then a route goes first of which little is known, so that it becomes known."""
+"""Now and then a route goes first out of turn, so that it becomes known, or stays known."""
 
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
@@ -28,5 +28,31 @@ def pick_unmeasured(
         candidates[row]
         for row in evidence.tried
         if not signals.is_barred(candidates[row].route, inputs.now_s)
+    ]
+    return found[int(chance.integers(len(found)))] if found else None
+
+
+def pick_any(
+    candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs
+) -> Candidate | None:
+    """Pick any route of the best tier to try out of turn, the leader included; mostly None.
+
+    What the operator has zeroed and what may not be asked for is never picked.
+
+    Args:
+        candidates: best first.
+        context: the request, of a combo of the classic family that scores.
+        inputs: as for its strategy.
+    """
+    chance, signals = inputs.chance, inputs.signals
+    share = context.resolved.scoring.exploration
+    if chance is None or len(candidates) < 2 or chance.random() >= share:  # noqa: PLR2004
+        return None
+    found = [
+        candidate
+        for candidate in candidates
+        if candidate.match_tier == candidates[0].match_tier
+        and candidate.route.weight > 0
+        and not signals.is_barred(candidate.route, inputs.now_s)
     ]
     return found[int(chance.integers(len(found)))] if found else None

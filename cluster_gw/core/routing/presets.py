@@ -18,9 +18,23 @@ from cluster_gw.units import MS_PER_S
 RELIABILITY: Final = "reliability"
 SPEED: Final = "speed"
 INTELLIGENCE: Final = "intelligence"
+HEALTH: Final = "health"
+LATENCY: Final = "latency"
+QUALITY: Final = "quality"
+CACHE_AFFINITY: Final = "cache_affinity"
+PRIORITY: Final = "priority"
 FACTORS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"bandit": (RELIABILITY, SPEED, INTELLIGENCE)}
+    {
+        "bandit": (RELIABILITY, SPEED, INTELLIGENCE),
+        "classic": (HEALTH, RELIABILITY, LATENCY, QUALITY, CACHE_AFFINITY, PRIORITY),
+    }
 )
+
+
+def _classic(*weights: float) -> Mapping[str, float]:
+    return MappingProxyType(dict(zip(FACTORS["classic"], weights, strict=True)))
+
+
 _BALANCED: Final = MappingProxyType({RELIABILITY: 0.50, SPEED: 0.25, INTELLIGENCE: 0.25})
 PRESETS: Final[Mapping[tuple[str, str], Mapping[str, float]]] = MappingProxyType(
     {
@@ -35,6 +49,12 @@ PRESETS: Final[Mapping[tuple[str, str], Mapping[str, float]]] = MappingProxyType
             {RELIABILITY: 0.70, SPEED: 0.15, INTELLIGENCE: 0.15}
         ),
         ("bandit", "custom"): _BALANCED,  # until somebody gives weights
+        ("classic", "smart"): _classic(30, 20, 15, 15, 15, 5),
+        ("classic", "quality"): _classic(20, 25, 5, 35, 10, 5),
+        ("classic", "fast"): _classic(25, 20, 40, 0, 10, 5),
+        ("classic", "reliable"): _classic(30, 40, 10, 0, 15, 5),
+        ("classic", "cheap"): _classic(30, 20, 10, 0, 5, 35),
+        ("classic", "weighted"): MappingProxyType({}),  # all the same, until somebody gives weights
     }
 )
 """Raw weights by family and strategy; a strategy without a row does not score."""
@@ -89,6 +109,9 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
         task_share: how much the kind of task shifts them, 0 to 1; 0 where it changes nothing.
         peak_hours: when `peak` holds.
         explore_unmeasured: share of requests that try a route of which little is known, 0 to 1.
+        exploration: share of requests that try any other than the best, 0 to 1; classic only.
+        lkgp_boost: what the route that answered last gets on top, 0 to 1; classic only.
+        is_fnv: prompts are mapped to routes as the first generation did.
         shifts: `plain` and `peak` by task.
     """
 
@@ -97,6 +120,9 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     task_share: float = 0.0
     peak_hours: PeakHours = PeakHours()
     explore_unmeasured: float = 0.0
+    exploration: float = 0.0
+    lkgp_boost: float = 0.0
+    is_fnv: bool = False
     shifts: Mapping[tuple[bool, Task], tuple[float, ...]] = {}
 
     def weights(self, task: Task, *, is_peak: bool) -> tuple[float, ...]:
@@ -128,43 +154,65 @@ def shift(weights: tuple[float, ...], source: int, target: int, share: float) ->
     return tuple(moved)
 
 
+class Tuning(msgspec.Struct, frozen=True, kw_only=True):
+    """What the operator sets of scoring, besides the strategy and its weights.
+
+    Attributes:
+        peak_hours: see `Scoring`, like all others.
+        task_share: see there.
+        explore_unmeasured: see there.
+        exploration: see there.
+        lkgp_boost: see there.
+        is_fnv: see there.
+    """
+
+    peak_hours: PeakHours = PeakHours()
+    task_share: float = 0.0
+    explore_unmeasured: float = 0.0
+    exploration: float = 0.0
+    lkgp_boost: float = 0.0
+    is_fnv: bool = False
+
+
 def build_scoring(
-    family: str,
-    strategy: str,
-    weights: Mapping[str, float],
-    *,
-    peak_hours: PeakHours,
-    task_share: float,
-    explore_unmeasured: float,
+    family: str, strategy: str, weights: Mapping[str, float], tuning: Tuning
 ) -> Scoring:
     """Work out how a combo scores.
 
     Args:
         family: of the combo.
         strategy: of the combo, known in that family.
-        weights: the operator's own; empty for the strategy's.
-        peak_hours: of the operator.
-        task_share: of the operator.
-        explore_unmeasured: of the operator.
+        weights: the operator's own. In the bandit family they stand for the strategy's, in the
+            classic one each takes the place of the strategy's raw weight.
+        tuning: what else the operator has set.
     """
     preset = PRESETS.get((family, strategy))
     if preset is None:
-        return NOT_SCORED
+        return Scoring(is_fnv=tuning.is_fnv)
     factors = FACTORS[family]
+    if family == "classic":
+        return Scoring(
+            plain=normalise({**preset, **weights}, factors),
+            exploration=tuning.exploration,
+            lkgp_boost=tuning.lkgp_boost,
+            is_fnv=tuning.is_fnv,
+        )
     plain = normalise(weights or preset, factors)
+    explore = tuning.explore_unmeasured
     if (family, strategy) not in SHIFTED:
-        return Scoring(plain=plain, explore_unmeasured=explore_unmeasured)
+        return Scoring(plain=plain, explore_unmeasured=explore)
+    peak_hours = tuning.peak_hours
     speed, reliability = factors.index(SPEED), factors.index(RELIABILITY)
     peak = shift(plain, speed, reliability, PEAK_SHARE) if peak_hours.enabled else None
     return Scoring(
         plain=plain,
         peak=peak,
-        task_share=task_share,
+        task_share=tuning.task_share,
         peak_hours=peak_hours,
-        explore_unmeasured=explore_unmeasured,
+        explore_unmeasured=explore,
         shifts=MappingProxyType(
             {
-                (is_peak, task): _for_task(base, factors, task, task_share)
+                (is_peak, task): _for_task(base, factors, task, tuning.task_share)
                 for is_peak, base in ((False, plain), (True, peak or plain))
                 for task in Task
             }

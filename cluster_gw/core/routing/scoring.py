@@ -120,13 +120,7 @@ def order_by_score(
         adjustments: in the order in which they are added.
         why: gives the reasons of a row of the slate.
     """
-    # The steps of `total_score`, in its order: a score can be recomputed from its parts.
-    scores = values[0] * weights[0]
-    for place in range(1, len(values)):
-        scores += values[place] * weights[place]
-    scores *= slate.product
-    for adjustment in adjustments:
-        scores += adjustment.values
+    scores = raw_scores(slate, weights, values, adjustments)
     scores *= SCORE_STEPS
     steps = np.rint(scores, out=scores)
     rows = sort_rows(slate, steps)
@@ -141,6 +135,25 @@ def order_by_score(
         steps=steps,
         why=why,
     )
+
+
+def raw_scores(
+    slate: Slate,
+    weights: tuple[float, ...],
+    values: tuple[Floats, ...],
+    adjustments: tuple[AdjustmentColumn, ...] = (),
+) -> Floats:
+    """Give scores before they are rounded; see `order_by_score`.
+
+    The steps are those of `total_score`, in its order: a score can be recomputed from its parts.
+    """
+    scores = values[0] * weights[0]
+    for place in range(1, len(values)):
+        scores += values[place] * weights[place]
+    scores *= slate.product
+    for adjustment in adjustments:
+        scores += adjustment.values
+    return scores
 
 
 def sort_rows(slate: Slate, steps: Floats) -> list[int]:

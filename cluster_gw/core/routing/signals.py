@@ -46,6 +46,7 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         month_tokens: what the model used on it since the month began.
         bar: what bars it; None when it may be asked for.
         is_routed: its key is not known to be rejected by the provider.
+        half_open: it may be asked for, but has to prove itself again.
     """
 
     statistics: Statistics = NO_STATISTICS
@@ -54,6 +55,7 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     month_tokens: int = 0
     bar: Bar | None = None
     is_routed: bool = True
+    half_open: bool = False
 
 
 class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -67,6 +69,7 @@ class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         penalty_points: of its model.
         rate_limit: the factor for them, 0.4 to 1.
         keys: what they are compared by; None where turns decide.
+        half_open: every key that may be asked for has to prove itself again.
     """
 
     statistics: Statistics = NO_STATISTICS
@@ -76,6 +79,7 @@ class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     penalty_points: float = 0.0
     rate_limit: float = 1.0
     keys: KeyColumns | None = None
+    half_open: bool = False
 
 
 UNKNOWN_ROUTE: Final = RouteSignals()
@@ -182,6 +186,7 @@ def route_signals(
         penalty_points=penalty_points,
         rate_limit=1.0 - penalty_points / most_points * PENALTY_SHARE,
         keys=None if len(used) < 2 else columns_of_keys(route, _statistics(by_key)),  # noqa: PLR2004
+        half_open=bool(free) and all(key.half_open for key in free),
     )
 
 

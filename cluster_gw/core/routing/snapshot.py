@@ -89,3 +89,8 @@ def bar_of(view: HealthView, now_ms: int) -> Barred | None:
     if view.rest_until_ms > now_ms:
         return Barred(gate=Gate.COOLDOWN, until_ms=view.rest_until_ms)
     return None
+
+
+def owes_trial(view: HealthView) -> bool:
+    """Whether a target or key that is not barred has to prove itself before it is well again."""
+    return view.breaker != BreakerState.CLOSED or view.rest_until_ms > 0

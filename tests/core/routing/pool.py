@@ -9,14 +9,15 @@ from cluster_gw.core.routing.axes import speed_score
 from cluster_gw.core.routing.catalog import Candidate, Catalog, Combo, Member, Resolved, Route
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.posterior import Chance
-from cluster_gw.core.routing.presets import PeakHours, Task, build_scoring
+from cluster_gw.core.routing.presets import PeakHours, Task, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
 from cluster_gw.core.routing.ranking import Order, Ranked
 from cluster_gw.core.routing.signals import Bar, RouteSignals, Signals
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
+from cluster_gw.core.routing.sticky_policy import NOT_STICKY, StickyPolicy
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.units import ClientId, ComboId
+from cluster_gw.units import ClientId, ComboId, RouteId
 from tests.pipeline.catalogs import make_request, make_route
 
 NOON_S = 12 * 3600.0
@@ -34,6 +35,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     prior: Prior = NO_PRIOR
     tools: bool = True
     bar: Bar | None = None
+    half_open: bool = False
+    quality: float | None = None
 
     def route(self, number: int) -> Route:
         return msgspec.structs.replace(
@@ -41,6 +44,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
             weight=self.weight,
             intelligence=self.intelligence,
             prior=self.prior,
+            quality_hint=self.quality,
         )
 
     def signals(self) -> RouteSignals:
@@ -51,6 +55,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
             headroom=self.headroom,
             penalty_points=self.points,
             rate_limit=1.0 - self.points / 10 * 0.6,
+            half_open=self.half_open,
         )
 
 
@@ -64,6 +69,8 @@ class Pool:
         explore: share of requests that try a route of which little is known.
         weights: the operator's own.
         is_degraded: few providers are usable.
+        tuning: what else the operator set of scoring; in place of `explore`.
+        sticky: how it keeps a run or a session.
     """
 
     def __init__(
@@ -75,15 +82,18 @@ class Pool:
         explore: float = 0.0,
         weights: dict[str, float] | None = None,
         is_degraded: bool = False,
+        tuning: Tuning | None = None,
+        sticky: StickyPolicy = NOT_STICKY,
     ) -> None:
         routes = [one.route(number) for number, one in enumerate(known)]
         scoring = build_scoring(
             family,
             strategy,
             weights or {},
-            peak_hours=PeakHours(enabled=True),
-            task_share=0.3,
-            explore_unmeasured=explore,
+            tuning
+            or Tuning(
+                peak_hours=PeakHours(enabled=True), task_share=0.3, explore_unmeasured=explore
+            ),
         )
         combo = Combo(
             id=ComboId("auto"),
@@ -92,6 +102,7 @@ class Pool:
             members=tuple(Member(route=route.id) for route in routes),
             gate=GatePolicy(),
             scoring=scoring,
+            sticky=sticky,
         )
         catalog = Catalog(
             version=1,
@@ -117,14 +128,29 @@ class Pool:
             slates={},
         )
 
-    def context(self, task: Task = Task.AUTO, *, tools: bool = False) -> RouteContext:
-        request = make_request(wants_tools=tools)
+    def context(
+        self, task: Task = Task.AUTO, *, tools: bool = False, text: str = ""
+    ) -> RouteContext:
+        request = make_request(wants_tools=tools, first_user_text=text)
         return build_context(request, self.resolved, ClientId("c"), task=task)
 
     def inputs(
-        self, chance: Chance | None = None, *, cursor: int = 0, now_s: float = NOON_S
+        self,
+        chance: Chance | None = None,
+        *,
+        cursor: int = 0,
+        now_s: float = NOON_S,
+        last_good: RouteId | None = None,
+        pinned: RouteId | None = None,
     ) -> StrategyInputs:
-        return StrategyInputs(signals=self.signals, chance=chance, cursor=cursor, now_s=now_s)
+        return StrategyInputs(
+            signals=self.signals,
+            chance=chance,
+            cursor=cursor,
+            now_s=now_s,
+            last_good=last_good,
+            pinned=pinned,
+        )
 
     def rank(
         self,

@@ -9,7 +9,7 @@ RESOLVED = make_catalog(make_route("m")).resolve("auto")
 
 def context(client: str = "a", text: str = "hello", **labels: Any) -> RouteContext:
     assert RESOLVED is not None
-    request = make_request(affinity_text=text)
+    request = make_request(first_user_text=text)
     return build_context(request, RESOLVED, ClientId(client), **labels)
 
 
@@ -33,7 +33,7 @@ def test_a_label_replaces_the_affinity_key_and_run_and_session_differ() -> None:
 def test_an_absent_or_overlong_label_falls_back_to_the_affinity_key() -> None:
     plain, long = context(), context(run_label="x" * 256)
 
-    assert plain.run_key == plain.affinity_key == plain.session_key
+    assert plain.run_key == plain.affinity_key
     assert long.run_key == long.affinity_key
 
 

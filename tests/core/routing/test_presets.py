@@ -12,6 +12,7 @@ from cluster_gw.core.routing.presets import (
     PeakHours,
     Scoring,
     Task,
+    Tuning,
     build_scoring,
     normalise,
 )
@@ -21,9 +22,7 @@ PEAK = PeakHours(enabled=True)
 
 
 def scoring(strategy: str, weights: dict[str, float] | None = None) -> Scoring:
-    return build_scoring(
-        "bandit", strategy, weights or {}, peak_hours=PEAK, task_share=0.3, explore_unmeasured=0.0
-    )
+    return build_scoring("bandit", strategy, weights or {}, Tuning(peak_hours=PEAK, task_share=0.3))
 
 
 def at(hour: int, minute: int = 0) -> int:

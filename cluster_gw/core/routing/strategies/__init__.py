@@ -6,9 +6,13 @@ from typing import Final
 
 from cluster_gw.core.routing.strategies.bandit import Bandit
 from cluster_gw.core.routing.strategies.base import Strategy
+from cluster_gw.core.routing.strategies.classic import Classic
+from cluster_gw.core.routing.strategies.last_good import LastGood
 from cluster_gw.core.routing.strategies.live_priority import LivePriority
+from cluster_gw.core.routing.strategies.prefix_affinity import PrefixAffinity
 from cluster_gw.core.routing.strategies.priority import Priority
 from cluster_gw.core.routing.strategies.round_robin import RoundRobin
+from cluster_gw.core.routing.strategies.two_choices import TwoChoices
 
 _ALL: Final[tuple[Strategy, ...]] = (
     Bandit("balanced"),
@@ -19,6 +23,15 @@ _ALL: Final[tuple[Strategy, ...]] = (
     LivePriority(),
     Priority(),
     RoundRobin(),
+    PrefixAffinity(),
+    LastGood(),
+    TwoChoices(),
+    Classic("smart"),
+    Classic("quality"),
+    Classic("fast"),
+    Classic("cheap"),
+    Classic("reliable"),
+    Classic("weighted"),
 )
 STRATEGIES: Final[Mapping[tuple[str, str], Strategy]] = MappingProxyType(
     {(strategy.family, strategy.name): strategy for strategy in _ALL}

@@ -18,6 +18,7 @@ class Bandit:
 
     family = "bandit"
     needs_cursor = False
+    needs_last_good = False
 
     def __init__(self, name: str) -> None:
         self.name = name

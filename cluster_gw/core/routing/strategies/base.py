@@ -10,6 +10,7 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.ranking import Listed, Order
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
+from cluster_gw.units import RouteId
 
 
 class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -18,12 +19,16 @@ class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         cursor: position of the fleet's round-robin cursor for this combo, 0 when not asked for.
         signals: what the snapshot says that all workers rank by.
+        last_good: route that answered last in this combo, None when nobody knows or asked.
+        pinned: route that the request's run or session stays on, likewise.
         chance: what is drawn with; without it means stand in for draws and nothing is explored.
         now_s: the clock of the signals' times.
     """
 
     cursor: int = 0
     signals: Signals = NO_SIGNALS
+    last_good: RouteId | None = None
+    pinned: RouteId | None = None
     chance: Chance | None = None
     now_s: float = 0.0
 
@@ -35,11 +40,13 @@ class Strategy(Protocol):
         family: of the combos that may name it.
         name: how they do.
         needs_cursor: whether it turns by the fleet's cursor.
+        needs_last_good: whether it asks which route answered last.
     """
 
     family: str
     name: str
     needs_cursor: bool
+    needs_last_good: bool
 
     def rank(
         self, candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs

@@ -16,6 +16,7 @@ class LivePriority:
     family = "bandit"
     name = "priority"
     needs_cursor = False
+    needs_last_good = False
 
     def rank(
         self,

@@ -12,6 +12,7 @@ class Priority:
     family = "classic"
     name = "priority"
     needs_cursor = False
+    needs_last_good = False
 
     def rank(
         self,

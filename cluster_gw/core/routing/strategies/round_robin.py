@@ -12,6 +12,7 @@ class RoundRobin:
     family = "classic"
     name = "round-robin"
     needs_cursor = True
+    needs_last_good = False
 
     def rank(
         self,

@@ -1,0 +1,84 @@
+"""What earlier requests left for this one, read before ranking and written after an answer.
+
+The round-robin cursor, the pin of a run or a session and the last known good route leave in one
+write, so that all of them cost one round trip; most requests need none. Written is only what a
+whole answer says.
+"""
+
+import msgspec
+
+from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.stickiness import epoch_of, may_be_pinned, pin_key
+from cluster_gw.core.routing.strategies.base import Strategy
+from cluster_gw.store.bonds import NOT_ASKED, Asked, Bond, Bonds, Place
+from cluster_gw.store.cursor import Cursors
+from cluster_gw.units import MS_PER_S, RouteId
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What was left.
+
+    Attributes:
+        cursor: the request's turn in its combo; 0 when not asked for.
+        pinned: where its run or session was; None when nowhere, or not asked for.
+        last_good: which route of the combo answered last, likewise.
+        bonds: what its own answer is to be bound to.
+    """
+
+    cursor: int = 0
+    pinned: RouteId | None = None
+    last_good: RouteId | None = None
+    bonds: tuple[tuple[Place, Bond], ...] = ()
+
+
+NOTHING_LEFT = Recalled()
+
+
+class Memory:
+    """Reads and writes what requests leave for each other.
+
+    Args:
+        cursors: of the worker.
+        bonds: of the worker.
+    """
+
+    def __init__(self, cursors: Cursors, bonds: Bonds) -> None:
+        self._cursors = cursors
+        self._bonds = bonds
+
+    async def recall(self, context: RouteContext, strategy: Strategy) -> Recalled:
+        """Read what the request needs; without Redis nothing is pinned.
+
+        Raises:
+            StoreLostError: a cursor is needed and nobody can tell it.
+        """
+        resolved, bonds = context.resolved, self._bonds
+        epoch = epoch_of(resolved.family, resolved.strategy)
+        pin = last_good = None
+        asked_pin = asked_good = None
+        key = pin_key(context)
+        if key is not None:
+            policy = resolved.sticky
+            ttl_ms = round(policy.ttl_s * MS_PER_S)
+            pin = bonds.pin(resolved.combo, epoch, policy.scope, key, ttl_ms)
+            asked_pin = bonds.ask(pin) if may_be_pinned(context) else None
+        if strategy.needs_last_good:
+            last_good = bonds.last_good(resolved.combo, epoch)
+            asked_good = bonds.ask(last_good)
+        cursor = await self._cursors.next(resolved.combo) if strategy.needs_cursor else 0
+        pinned, good = await self._told(asked_pin), await self._told(asked_good)
+        found = ((pin, pinned), (last_good, good))
+        return Recalled(
+            cursor=cursor,
+            pinned=pinned.route,
+            last_good=good.route,
+            bonds=tuple([(place, bond) for place, bond in found if place is not None]),
+        )
+
+    def bind(self, recalled: Recalled, route: RouteId) -> None:
+        """A request was answered by a route: write it down for the next ones."""
+        for place, bond in recalled.bonds:
+            self._bonds.bind(place, bond, route)
+
+    async def _told(self, asked: Asked | None) -> Bond:
+        return NOT_ASKED if asked is None else await self._bonds.told(asked)
