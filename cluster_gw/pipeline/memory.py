@@ -8,7 +8,7 @@ whole answer says.
 import msgspec
 
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.stickiness import epoch_of, may_be_pinned, pin_key
+from cluster_gw.core.routing.stickiness import may_be_pinned, pin_key
 from cluster_gw.core.routing.strategies.base import Strategy
 from cluster_gw.store.bonds import NOT_ASKED, Asked, Bond, Bonds, Place
 from cluster_gw.store.cursor import Cursors
@@ -53,7 +53,7 @@ class Memory:
             StoreLostError: a cursor is needed and nobody can tell it.
         """
         resolved, bonds = context.resolved, self._bonds
-        epoch = epoch_of(resolved.family, resolved.strategy)
+        epoch = resolved.epoch
         pin = last_good = None
         asked_pin = asked_good = None
         key = pin_key(context)

@@ -132,7 +132,7 @@ class Inference:
         if isinstance(context, ErrorBody):
             return context
         recalled, strategy = NOTHING_LEFT, strategy_of(context)
-        if strategy.needs_cursor or strategy.needs_last_good or context.resolved.sticky.enabled:
+        if strategy.needs_cursor or strategy.needs_last_good or context.resolved.is_sticky:
             try:
                 recalled = await self._deps.shell.memory.recall(context, strategy)
             except StoreLostError:

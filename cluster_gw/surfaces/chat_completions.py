@@ -114,7 +114,7 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
     messages = facts.messages
     texts = [message.content for message in messages if isinstance(message.content, str)]
     is_plain = len(texts) == len(messages)  # the common request, at a third of the cost
-    system_text, first_user_text = chat_facts.opening(messages)
+    talk = chat_facts.talk_of(messages)
     return ChatRequest(
         dialect=Dialect.OPENAI,
         model=facts.model or "",
@@ -128,10 +128,10 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
         input_characters=tuple(
             map(len, texts) if is_plain else map(chat_facts.characters_of, messages)
         ),
-        system_text=system_text,
-        first_user_text=first_user_text,
-        has_history=len(messages) > 1 and chat_facts.has_history(messages),
-        last_user_text=chat_facts.last_user_text(messages),
+        system_text=talk.system_text,
+        first_user_text=talk.first_user_text,
+        last_user_text=talk.last_user_text,
+        has_history=talk.has_history,
         user=facts.user,
         fields=fields,
     )

@@ -1,6 +1,6 @@
 """What routing needs to know of a chat request, read off the already decoded body."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster_gw.wire.openai_chat import ChatBody, Message, Part
 
@@ -42,28 +42,39 @@ def count_images(messages: list[Message]) -> int:
     )
 
 
-def opening(messages: list[Message]) -> tuple[str, str]:
-    """System texts before the first user text, and that text."""
-    system = ""
+class Talk(NamedTuple):
+    """What was said, as far as routing looks at it.
+
+    Attributes:
+        system_text: system texts before the first user text.
+        first_user_text: the first user text.
+        last_user_text: the last one.
+        has_history: whether the model has answered before.
+    """
+
+    system_text: str
+    first_user_text: str
+    last_user_text: str
+    has_history: bool
+
+
+def talk_of(messages: list[Message]) -> Talk:
+    """Look at the messages once."""
+    system_text, has_history = "", False
+    first: Message | None = None
+    last: Message | None = None
     for message in messages:
-        if message.role in SYSTEM_ROLES:
-            system += text_of(message)
-        elif message.role == "user":
-            return system, text_of(message)
-    return system, ""
-
-
-def has_history(messages: list[Message]) -> bool:
-    """Whether the model has answered before."""
-    return any(message.role == "assistant" for message in messages)
-
-
-def last_user_text(messages: list[Message]) -> str:
-    """The text of the last user message."""
-    for message in reversed(messages):
-        if message.role == "user":
-            return text_of(message)
-    return ""
+        role = message.role
+        if role == "user":
+            last = message
+            first = first or message
+        elif role == "assistant":
+            has_history = True
+        elif first is None and role in SYSTEM_ROLES:
+            system_text += text_of(message)
+    first_text = "" if first is None else text_of(first)
+    last_text = first_text if last is first or last is None else text_of(last)
+    return Talk(system_text, first_text, last_text, has_history)
 
 
 def max_tokens_of(body: ChatBody) -> int | None:

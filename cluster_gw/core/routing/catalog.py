@@ -5,6 +5,8 @@ The catalog is built once per configuration version and never changes; a reload 
 
 from enum import StrEnum
 from functools import cached_property
+from hashlib import blake2b
+from typing import Final
 
 import msgspec
 
@@ -17,6 +19,8 @@ from cluster_gw.core.routing.presets import NOT_SCORED, Scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
 from cluster_gw.core.routing.sticky_policy import NOT_STICKY, StickyPolicy
 from cluster_gw.units import ComboId, KeyId, RouteId
+
+EPOCH_BYTES: Final = 4
 
 
 class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -180,6 +184,17 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(
             Candidate(route=route, position=place) for place, route in enumerate(self.routes)
         )
+
+    @cached_property
+    def is_sticky(self) -> bool:
+        """Whether runs or sessions are kept on a route; with one alone there is nothing to keep."""
+        return self.sticky.enabled and len(self.routes) > 1
+
+    @cached_property
+    def epoch(self) -> str:
+        """Part of the name of what is remembered: that of another strategy does not count."""
+        named = f"{self.family}:{self.strategy}".encode()
+        return blake2b(named, digest_size=EPOCH_BYTES).hexdigest()
 
     @cached_property
     def narrowed(self) -> dict[tuple[Needs, int], Narrowed]:

@@ -5,8 +5,6 @@ serve this request, or is nearly used up. In `prefer` mode it also yields to fre
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Final
 
 import msgspec
 
@@ -16,8 +14,6 @@ from cluster_gw.core.routing.ranking import Move
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, Signals
 from cluster_gw.core.routing.sticky_policy import RUN, StickyPolicy
 from cluster_gw.units import RouteId
-
-EPOCH_BYTES: Final = 4
 
 
 class Stay(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -37,7 +33,7 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def pin_key(context: RouteContext) -> str | None:
     """What the request belongs to, as a hash; None where nothing is kept together."""
     policy, request = context.resolved.sticky, context.request
-    if not policy.enabled or len(context.resolved.candidates) < 2:  # noqa: PLR2004 - no choice
+    if not context.resolved.is_sticky:
         return None
     if policy.scope == RUN:
         return context.run_key if context.run_label or request.affinity_text else None
@@ -47,11 +43,6 @@ def pin_key(context: RouteContext) -> str | None:
 def may_be_pinned(context: RouteContext) -> bool:
     """Whether an earlier request can have pinned this one: a session's first one is new."""
     return context.resolved.sticky.scope == RUN or context.request.has_history
-
-
-def epoch_of(family: str, strategy: str) -> str:
-    """What was remembered under another strategy does not count: part of its name in Redis."""
-    return blake2b(f"{family}:{strategy}".encode(), digest_size=EPOCH_BYTES).hexdigest()
 
 
 def stay(

@@ -11,7 +11,7 @@ from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.presets import Tuning
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.signals import Bar
-from cluster_gw.core.routing.stickiness import epoch_of, may_be_pinned, pin_key, stay
+from cluster_gw.core.routing.stickiness import may_be_pinned, pin_key, stay
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
 from cluster_gw.pipeline.plan import make_ranking
 from cluster_gw.units import ClientId, RouteId
@@ -170,6 +170,7 @@ def test_first_request_of_a_session_is_new() -> None:
 
 def test_another_strategy_remembers_nothing_of_the_last() -> None:
     names = [("classic", "smart"), ("classic", "fast"), ("bandit", "reliable")]
+    epochs = [Pool([Known()] * 2, name, family).resolved.epoch for family, name in names]
 
-    assert len({epoch_of(*name) for name in names}) == 3
-    assert epoch_of("classic", "smart") == epoch_of("classic", "smart")
+    assert len(set(epochs)) == 3
+    assert epochs[0] == Pool([Known()] * 3, "smart", "classic").resolved.epoch
