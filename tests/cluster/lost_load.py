@@ -6,11 +6,13 @@ import re
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
 import aiohttp
 import msgspec
+import pytest
+from _pytest.mark.structures import ParameterSet
 
 from cluster_gw.store.keys import Keys
 from tests.cluster.pools import chat
@@ -23,6 +25,19 @@ P99: Final = 0.99
 WITHIN_S: Final = 30.0  # on a machine that does much else
 KEYS: Final = Keys("gw1")
 WINDOW: Final = KEYS.model_window(KEYS.slot("a", "a1"), "a1", "sim-small")
+
+
+SHORT_S: Final = 5.0
+LONG_S: Final = 60.0
+
+
+def cases(troubles: Iterable[str], *, quick: Sequence[str]) -> list[ParameterSet]:
+    """Each trouble and how long it lasts: all for long, those that differ most also for short."""
+    long = [pytest.mark.soak, pytest.mark.timeout(240)]
+    return [
+        *(pytest.param(name, SHORT_S) for name in quick),
+        *(pytest.param(name, LONG_S, marks=long) for name in troubles),
+    ]
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.lost_load import (
     Load,
     binary,
+    cases,
     counted,
     is_settled,
     is_trusted,
@@ -28,8 +29,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 PER_S: Final = 100
 WORKERS: Final = 3
 RPM: Final = 24_000  # half of it, by three: more for each than the load of all in a minute
-SHORT_S: Final = 5.0
-LONG_S: Final = 60.0
 ALLOWED_MS: Final = 25.0
 DELAY_MS: Final = 200.0
 FLUSH_S: Final = 0.5
@@ -106,11 +105,7 @@ def way() -> Iterator[Way]:
         yield Way(server, relay)
 
 
-@pytest.mark.parametrize("name", TROUBLES)
-@pytest.mark.parametrize(
-    "for_s",
-    [SHORT_S, pytest.param(LONG_S, marks=[pytest.mark.soak, pytest.mark.timeout(240)])],
-)
+@pytest.mark.parametrize(("name", "for_s"), cases(TROUBLES, quick=("paused", "empty")))
 async def test_nobody_fails_and_redis_is_told_once(way: Way, name: str, for_s: float) -> None:
     trouble = TROUBLES[name]
     url = way.relay.url if trouble.last in {read_slowly, delay} else way.server.url

@@ -132,7 +132,7 @@ async def test_worker_that_never_reached_redis_lets_in_only_what_is_open(
         assert load.statuses(0.6)[status] > 10
 
 
-@pytest.mark.parametrize("way", ["killed", "frozen"])
+@pytest.mark.parametrize("way", ["killed", pytest.param("frozen", marks=pytest.mark.soak)])
 async def test_limit_that_is_asked_for_many_times_over_holds_across_the_loss(way: str) -> None:
     lose, regain = {
         "killed": (RedisServer.kill, RedisServer.start),

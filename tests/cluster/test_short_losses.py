@@ -23,7 +23,8 @@ HEADERS: Final = {"X-Gw-Timeout": "5s"}
     [
         ("killed", 0.15),  # and the time a start takes: about the grace
         ("frozen", 0.72),  # a little more than the deadline of a call
-        ("frozen", 0.55),  # long enough for suspicion
+        # Long enough for suspicion.
+        pytest.param("frozen", 0.55, marks=pytest.mark.soak),
     ],
 )
 async def test_limit_holds_and_all_of_it_is_served(way: str, for_s: float) -> None:

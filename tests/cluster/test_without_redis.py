@@ -10,6 +10,7 @@ import pytest
 from tests.cluster.lost_load import (
     Load,
     binary,
+    cases,
     counted,
     events,
     is_settled,
@@ -29,8 +30,6 @@ RPM: Final = (
     24_000  # half of what is left, by three: more for each than the load of all in a minute
 )
 DURABLE: Final = ("--appendonly", "yes", "--appendfsync", "always")
-SHORT_S: Final = 5.0
-LONG_S: Final = 60.0
 ALLOWED_MS: Final = 25.0
 
 
@@ -95,11 +94,7 @@ WAYS: Final = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "for_s",
-    [SHORT_S, pytest.param(LONG_S, marks=[pytest.mark.soak, pytest.mark.timeout(240)])],
-)
+@pytest.mark.parametrize(("way", "for_s"), cases(WAYS, quick=("killed", "readonly")))
 async def test_shares_serve_everybody_and_are_told_to_redis_once(way: str, for_s: float) -> None:
     break_, mend = WAYS[way]
     with (

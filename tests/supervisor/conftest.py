@@ -16,6 +16,8 @@ import httpx
 import msgspec
 import pytest
 
+from tests.fakes.waiting import until
+
 RUNNER = Path(__file__).with_name("run_group.py")
 ROOT = Path(__file__).parents[2]
 EXTERNAL = {"redis": {"url": "redis://127.0.0.1:1/0"}}
@@ -102,10 +104,11 @@ class RunningGroup:
         draft.replace(self.config)
 
     def wait_until_ready(self) -> "RunningGroup":
-        """Wait for the parent's own word."""
+        """Wait for the parent's own word, and for what it logs of it a moment later."""
         assert self.process.stdout is not None
         lines = iter(self.process.stdout.readline, b"")
         assert b"ready\n" in lines, self.log()
+        until(lambda: self.has_logged("group.ready"))
         return self
 
     def log(self) -> str:
