@@ -139,7 +139,7 @@ class Stage:
         for first in range(0, len(taken), self._share):
             for settlement in taken[first : first + self._share]:
                 settlement()
-            await self.admissions.drain(10.0)
+            await self.admissions.settlements.drain(10.0)  # statistics are told once a second
 
     async def fill(self) -> None:
         """Calls in each of the last 25 hours and 62 seconds."""
