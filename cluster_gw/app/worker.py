@@ -26,6 +26,8 @@ from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.schema_watch import SchemaWatch
 from cluster_gw.errors import ConfigInvalidError, ScriptContractError
+from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.protocol import with_head_limit
@@ -171,6 +173,7 @@ class Worker:
             lambda: engine.is_redis_used,
             self._begin_drain,
             time.monotonic,
+            build_admin(Desk(deps=engine.deps)),
         )
         return _QuietServer(
             uvicorn.Config(

@@ -1,4 +1,4 @@
-"""What a worker tells its supervisor, over a unix socket: alive, ready, numbers, drain.
+"""What a worker tells its supervisor, over a unix socket: alive, ready, numbers, drain, admin API.
 
 Not reachable from outside: the supervisor answers the operations port for its whole group.
 """
@@ -9,7 +9,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from cluster_gw.server.serving import Current
 from cluster_gw.telemetry.registry import Registry
@@ -41,6 +41,7 @@ class ControlPlane:
         is_redis_up: whether calls to Redis are being answered.
         drain: begins the shutdown.
         monotonic_s: clock of the snapshot's age.
+        admin: the admin API; whoever passes calls on to it has looked who they are from.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class ControlPlane:
         is_redis_up: Callable[[], bool],
         drain: Callable[[], None],
         monotonic_s: Callable[[], float],
+        admin: Starlette,
     ) -> None:
+        self._admin = admin
         self._current = current
         self._registry = registry
         self._is_redis_up = is_redis_up
@@ -65,6 +68,7 @@ class ControlPlane:
                 Route("/readyz", self._readyz, methods=["GET"]),
                 Route("/metrics.json", self._metrics, methods=["GET"]),
                 Route("/drain", self._begin_drain, methods=["POST"]),
+                Mount("", self._admin),
             ]
         )
 

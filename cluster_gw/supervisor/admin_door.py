@@ -1,4 +1,4 @@
-"""Who may call `/api` on the operations port; there is nothing behind it in this version.
+"""Who may call `/api` on the operations port; a worker answers who may.
 
 An address that tries more tokens in a minute than anybody would by mistake is refused for the rest
 of it. Who has the token is let in whatever others at the same address do.
@@ -17,6 +17,7 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.server.auth import too_many_strangers
 from cluster_gw.server.minute_counts import MinuteCounts
 from cluster_gw.server.origin import find_origin, network_of
+from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.wire.retry_headers import retry_headers
 
 TOKEN_VARIABLE: Final = "GW_ADMIN_TOKEN"  # noqa: S105 (its name, not its value)
@@ -37,12 +38,6 @@ UNKNOWN_TOKEN: Final = ErrorBody(
     code="invalid_admin_token",
     message=f"send the value of {TOKEN_VARIABLE} as a Bearer token",
 )
-NOTHING_THERE: Final = ErrorBody(
-    status=404,
-    type="invalid_request_error",
-    code="not_found",
-    message="this version has no admin API",
-)
 
 
 class AdminDoor:
@@ -51,36 +46,48 @@ class AdminDoor:
     Args:
         token: what an administrator sends as a Bearer token; shorter than 32 characters is none.
         monotonic_s: clock of the minutes in which wrong tokens are counted.
+        relay: answers who has the token.
     """
 
-    def __init__(self, token: str | None, monotonic_s: Callable[[], float]) -> None:
+    def __init__(
+        self, token: str | None, monotonic_s: Callable[[], float], relay: AdminRelay
+    ) -> None:
+        self._relay = relay
         self._wrong = MinuteCounts(monotonic_s, apart=ADDRESSES_APART)
         self._token = (token or "").encode("utf-8", "surrogateescape")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        error = self._error(Request(scope))
-        members = ("message", "type", "code", "param", "retryable")
-        body = {"error": {name: getattr(error, name) for name in members}}
-        response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
-        if error is UNKNOWN_TOKEN:
-            response.headers["www-authenticate"] = "Bearer"
-        response.headers.update(
-            {name.decode(): value.decode() for name, value in retry_headers(error)}
-        )
+        request = Request(scope, receive)
+        error = self._refusal(request)
+        answer = await self._relay.answer(request) if error is None else error
+        response = _rendered(answer) if isinstance(answer, ErrorBody) else answer
         await response(scope, receive, send)
 
-    def _error(self, request: Request) -> ErrorBody:
+    def _refusal(self, request: Request) -> ErrorBody | None:
         if len(self._token) < SHORTEST_TOKEN:
             return DISABLED
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")
         # Starlette reads headers as Latin-1, which keeps every byte.
         is_known = hmac.compare_digest(sent.strip().encode("latin-1"), self._token)
         if is_known and scheme.lower() == "bearer":
-            return NOTHING_THERE
+            return None
         origin = find_origin(request.client.host if request.client else None, (), ())
         count, left_s = self._wrong.count(network_of(origin, IPV6_PREFIX))
         return UNKNOWN_TOKEN if count <= WRONG_TOKENS_RPM else too_many_tokens(left_s)
+
+
+def _rendered(error: ErrorBody) -> Response:
+    members = ("message", "type", "code", "param", "retryable", "retry_after_ms")
+    told = {name: getattr(error, name) for name in members}
+    body = {
+        "error": {name: value for name, value in told.items() if name != "retry_after_ms" or value}
+    }
+    response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
+    if error is UNKNOWN_TOKEN:
+        response.headers["www-authenticate"] = "Bearer"
+    response.headers.update({name.decode(): value.decode() for name, value in retry_headers(error)})
+    return response
 
 
 def too_many_tokens(left_s: float) -> ErrorBody:

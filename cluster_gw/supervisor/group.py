@@ -17,6 +17,7 @@ import msgspec
 from cluster_gw.settings import Loaded
 from cluster_gw.supervisor import events
 from cluster_gw.supervisor.admin_door import TOKEN_VARIABLE
+from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.child import Child, Exit
 from cluster_gw.supervisor.companion import Companion
 from cluster_gw.supervisor.configuration import Configuration
@@ -225,7 +226,8 @@ class Group:
         ]
         metrics = self.metrics if self._settings.telemetry.metrics else None
         token = self._options.environ.get(TOKEN_VARIABLE)
-        self._operations = OperationsServer(operations_app(self.readiness, metrics, token))
+        relay = AdminRelay(lambda: [w.control for w in self._workers if w.is_answering])
+        self._operations = OperationsServer(operations_app(self.readiness, metrics, token, relay))
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()

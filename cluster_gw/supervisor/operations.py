@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cluster_gw.supervisor.admin_door import AdminDoor
+from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.merging import CONTENT_TYPE, render
 from cluster_gw.telemetry.registry import Family
@@ -29,7 +30,10 @@ ReadMetrics = Callable[[], Awaitable[list[Family]]]
 
 
 def operations_app(
-    readiness: ReadReadiness, metrics: ReadMetrics | None, admin_token: str | None
+    readiness: ReadReadiness,
+    metrics: ReadMetrics | None,
+    admin_token: str | None,
+    relay: AdminRelay,
 ) -> Starlette:
     """Build the application.
 
@@ -37,8 +41,9 @@ def operations_app(
         readiness: what the group is now.
         metrics: the metrics of the group; None serves none.
         admin_token: opens the admin API; None keeps it shut.
+        relay: has a worker answer it.
     """
-    admin = AdminDoor(admin_token, time.monotonic)
+    admin = AdminDoor(admin_token, time.monotonic, relay)
 
     async def livez(_request: Request) -> Response:
         return Response(ALIVE, media_type=JSON)

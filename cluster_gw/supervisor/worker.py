@@ -82,6 +82,11 @@ class Worker:
         silent = self._silent_looks >= STUCK_AFTER_LOOKS and self._is_up
         return silent and self.child.pid is not None
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether the process lives, was up and has not gone silent."""
+        return self._is_up and self.child.pid is not None and not self.is_stuck
+
     def tend(self, now_s: float, metrics: MetricSum) -> Exit | None:
         """Look after the process; see `Child.tend`. The counters of a life that ended stay."""
         life = self._life

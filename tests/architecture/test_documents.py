@@ -134,7 +134,7 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 
 
 def test_every_route_is_documented() -> None:
-    text = unnamed(read("README.md") + read("docs/architecture.md"))
+    text = unnamed("".join(map(read, ("README.md", "docs/architecture.md", "docs/admin.md"))))
     routes = {unnamed(route).rstrip("/") for route in declared_routes()}
 
     assert [route for route in sorted(routes) if route not in text] == []

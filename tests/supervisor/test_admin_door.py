@@ -6,10 +6,12 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from cluster_gw.supervisor.admin_door import WRONG_TOKENS_RPM, AdminDoor
+from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.operations import operations_app
 
 TOKEN = "t" * 32
+NOBODY = AdminRelay(list)
 
 
 async def ask(path: str, token: str | None, method: str = "GET", **headers: str) -> httpx.Response:
@@ -17,7 +19,7 @@ async def ask(path: str, token: str | None, method: str = "GET", **headers: str)
         return Readiness()
 
     encoded = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
-    transport = httpx.ASGITransport(operations_app(readiness, None, token))
+    transport = httpx.ASGITransport(operations_app(readiness, None, token, NOBODY))
     async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
         return await client.request(method, path, headers=encoded)
 
@@ -45,17 +47,19 @@ async def test_another_token_is_refused(authorization: str) -> None:
     assert TOKEN not in answer.text
 
 
-async def test_nothing_is_behind_the_door_yet() -> None:
+async def test_without_a_worker_that_answers_nothing_was_done() -> None:
     answer = await ask("/api/keys", TOKEN, authorization=f"bearer  {TOKEN}")
 
-    assert answer.status_code == 404
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
     assert answer.json() == {
         "error": {
-            "message": "this version has no admin API",
-            "type": "invalid_request_error",
-            "code": "not_found",
+            "message": "no worker of this group answers; nothing was done",
+            "type": "service_unavailable",
+            "code": "no_worker",
             "param": None,
-            "retryable": False,
+            "retryable": True,
+            "retry_after_ms": 1000,
         }
     }
 
@@ -67,7 +71,7 @@ async def test_a_path_that_only_begins_alike_is_no_part_of_it() -> None:
 
 async def test_address_that_tries_too_many_tokens_waits_but_not_who_has_the_token() -> None:
     now_s = 100.0
-    door = Starlette(routes=[Route("/api", AdminDoor(TOKEN, lambda: now_s))])
+    door = Starlette(routes=[Route("/api", AdminDoor(TOKEN, lambda: now_s, NOBODY))])
     transport = httpx.ASGITransport(door)
     async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
 
@@ -82,4 +86,4 @@ async def test_address_that_tries_too_many_tokens_waits_but_not_who_has_the_toke
     assert before == {401}
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
     assert refused.json()["error"]["code"] == "too_many_invalid_keys"
-    assert (known.status_code, later.status_code) == (404, 401)
+    assert (known.status_code, later.status_code) == (503, 401)

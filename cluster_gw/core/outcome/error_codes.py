@@ -65,6 +65,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
             404, INVALID, "A vendor's path that this gateway does not serve."
         ),
         "method_not_allowed": ErrorCode(405, INVALID, "The path exists for another method."),
+        "config_conflict": ErrorCode(
+            412, INVALID, "Admin API: the configuration has another version than `If-Match` names."
+        ),
         "request_timeout": ErrorCode(408, "timeout_error", "The body did not arrive in time."),
         "request_too_large": ErrorCode(413, INVALID, "The body is above the configured bound."),
         "request_token_budget": ErrorCode(
@@ -96,6 +99,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "draining": ErrorCode(503, UNAVAILABLE, "This worker is shutting down; repeat the call."),
         "redis_lost": ErrorCode(
             503, UNAVAILABLE, "Limits cannot be known while Redis does not answer; retry shortly."
+        ),
+        "no_worker": ErrorCode(
+            503, UNAVAILABLE, "Admin API: no worker of the group answers; nothing was done."
+        ),
+        "worker_silent": ErrorCode(
+            504, "timeout_error", "Admin API: a worker took the call and did not answer in time."
         ),
         "record_unreadable": ErrorCode(
             503, UNAVAILABLE, "What Redis holds of every candidate cannot be read; see the log."

@@ -1,0 +1,24 @@
+"""Every route of the admin API; a noun joins with one line."""
+
+from collections.abc import Callable
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from cluster_gw.server.admin.answers import answers_to_faults
+from cluster_gw.server.admin.combos import combo_routes
+from cluster_gw.server.admin.desk import Desk
+
+NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (combo_routes,)
+
+
+def build_admin(desk: Desk) -> Starlette:
+    """Assemble the admin API of this worker.
+
+    Its callers are known already: only the supervisor of the group reaches the control socket.
+    """
+    routes = [route for noun in NOUNS for route in noun(desk)]
+    app = Starlette(routes=routes, exception_handlers=answers_to_faults(desk))
+    app.router.redirect_slashes = False
+    return app

@@ -1,0 +1,57 @@
+"""The admin API of a group: any worker answers, whoever of them dies."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.pools import one_model
+from tests.fakes.admin import ENVIRON, call
+from tests.fakes.group import GatewayGroup
+from tests.fakes.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+
+@pytest.fixture(scope="module")
+def group() -> Iterator[GatewayGroup]:
+    with GatewayGroup(one_model("http://127.0.0.1:9/v1"), workers=2, environ=ENVIRON) as running:
+        yield running
+
+
+def test_worker_of_the_group_answers(group: GatewayGroup) -> None:
+    listed = call(group.admin_url, "GET", "/api/combos")
+    single = call(group.admin_url, "GET", "/api/combos/auto")
+
+    assert (listed.status, single.status) == (200, 200)
+    assert [combo["id"] for combo in listed.body["items"]] == ["auto"]
+    assert listed.body["config_version"] == single.body["config_version"] == 1
+    assert listed.headers["etag"] == '"1"'
+    assert single.body["members"] == [{"route": "a/sim-small", "enabled": True}]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/combos/nothing", 404, "not_found"),
+        ("GET", "/api/nothing", 404, "not_found"),
+        ("GET", "/api", 404, "not_found"),
+        ("PATCH", "/api/combos", 405, "method_not_allowed"),
+    ],
+)
+def test_error_has_the_one_shape(
+    group: GatewayGroup, method: str, path: str, status: int, code: str
+) -> None:
+    answer = call(group.admin_url, method, path)
+
+    assert (answer.status, answer.body["error"]["code"]) == (status, code)
+    assert answer.body["error"]["request_id"] == answer.headers["x-gw-request-id"]
+
+
+def test_another_worker_answers_when_one_is_killed(group: GatewayGroup) -> None:
+    for pid in group.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+
+        until(lambda: call(group.admin_url, "GET", "/api/combos").status == 200)
+        group.wait_for_all_workers()
