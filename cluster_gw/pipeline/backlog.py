@@ -6,14 +6,38 @@ route goes first is decided when the route's turn comes: most routes of a rankin
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster_gw.core.outcome.classify import SkipScope
-from cluster_gw.core.routing.key_choice import best_first, roomiest_first
+from cluster_gw.core.routing.catalog import Key
+from cluster_gw.core.routing.key_choice import best_first, roomiest_first, scores_of
+from cluster_gw.core.routing.posterior import Floats
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.units import RouteId
+from cluster_gw.units import KeyId, RouteId
+
+
+class Drawn(NamedTuple):
+    """In which order the keys of a route were put.
+
+    Attributes:
+        keys: in turn.
+        places: of them, in order.
+        scores: of them, in turn; None when there were none to go by.
+    """
+
+    keys: list[Key]
+    places: list[int]
+    scores: Floats | None
+
+    def told(self) -> list[tuple[KeyId, float | None]]:
+        """Each key in order, with its score."""
+        scores = self.scores
+        return [
+            (self.keys[place].id, None if scores is None else float(scores[place]))
+            for place in self.places
+        ]
 
 
 class KeyOrder:
@@ -22,24 +46,32 @@ class KeyOrder:
     Args:
         inputs: what the ranking was made by.
         roomiest_first: what is left of a key's limits counts before what was learned of it.
+
+    Attributes:
+        drawn: by route whose turn has come: its keys in order, and their scores in turn.
     """
 
-    __slots__ = ("_inputs", "_roomiest_first")
+    __slots__ = ("_inputs", "_roomiest_first", "drawn")
 
     def __init__(self, inputs: StrategyInputs, *, roomiest_first: bool = False) -> None:
         self._inputs = inputs
         self._roomiest_first = roomiest_first
+        self.drawn: dict[RouteId, Drawn] | None = None  # made at the first use, which is seldom
 
     def order(self, targets: Sequence[Target]) -> list[Target]:
         """Order the targets of one route, which come in turn."""
         signals, route = self._inputs.signals, targets[0].route
         keys = [target.key for target in targets]
         learned = signals.routes.get(route.id, UNKNOWN_ROUTE).keys
-        places = best_first(keys, learned, self._inputs.chance)
+        scores = scores_of(keys, learned, self._inputs.chance)
+        places = best_first(scores, len(keys))
         if self._roomiest_first:
             known = signals.targets.get(route.id, {})
             remaining = {key: one.remaining for key, one in known.items()}
             places = roomiest_first(keys, places, remaining)
+        if self.drawn is None:
+            self.drawn = {}
+        self.drawn[route.id] = Drawn(keys, places, scores)
         return [targets[place] for place in places]
 
 

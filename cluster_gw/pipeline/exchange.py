@@ -11,10 +11,12 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.store.admission import Refusal
 from cluster_gw.store.clients import Claim, Standing, Used
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import ClientId
@@ -71,6 +73,8 @@ class Exchange(msgspec.Struct, kw_only=True):
         deadline_s: loop time after which the client no longer waits; infinite when it set none.
         rotation: a number that grows by one with each request of this worker.
         inputs: what the ranking was made by.
+        keys: in which order the keys of its routes are tried.
+        refused: targets that were asked for and not granted, since they last might have been.
         recalled: what earlier requests left for it.
         asks: admissions asked for so far; each gets a lease id of its own.
         reserved: the estimate of the last of them.
@@ -97,6 +101,8 @@ class Exchange(msgspec.Struct, kw_only=True):
     deadline_s: float
     rotation: int = 0
     inputs: StrategyInputs = StrategyInputs()
+    keys: KeyOrder = IN_TURN
+    refused: list[tuple[Target, Refusal]] = []
     recalled: Recalled = NOTHING_LEFT
     records: list[AttemptRecord] = []
     skipped: list[Skipped] = []

@@ -38,7 +38,7 @@ from cluster_gw.pipeline.trail import (
     skip_excluded,
     skip_refused,
 )
-from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
+from cluster_gw.pipeline.waiting import Turn, WaitingRoom
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamClient
@@ -80,12 +80,10 @@ class Failover:
         self._clock = shell.clock
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(exchange.started_s))
         targets = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        self._backlog = Backlog(
-            targets,
-            KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first),
-        )
+        exchange.keys = KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first)
+        self._backlog = Backlog(targets, exchange.keys)
         self._turn = Turn(shell.waiting, exchange, targets)
-        self._refused: list[Refused] = []
+        self._refused = exchange.refused
         self._tried: list[Target] = []
         self._index = 0
         self._open_lease: Lease | None = None
@@ -111,6 +109,7 @@ class Failover:
         if stop is None:
             return self._stream_code
         self._exchange.skipped.extend(skip_refused(self._exchange, self._refused))
+        self._refused.clear()  # told of already
         raise UpstreamFault(
             exhausted(
                 self._records_with_bars(),

@@ -9,8 +9,9 @@ from cluster_gw.core.outcome.trace import (
     skipped_json,
     trail_header,
 )
-from cluster_gw.core.routing.ranking import Ranked
+from cluster_gw.core.routing.explanation import explain_ranking
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.explaining import keys_of, skipped_of, snapshot_of
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.clients import Standing
 from cluster_gw.units import HOUR_S, MINUTE_S, MS_PER_S
@@ -104,31 +105,13 @@ def detail_extensions(exchange: Exchange, record: AttemptRecord, now_ms: int) ->
     records = exchange.records
     if record not in records:
         records = [*records, record]
+    keys = keys_of(exchange, exchange.key_ordinals.of)
     return {
         "strategy": exchange.ranking.strategy,
-        "snapshot": {"version": exchange.ranking.snapshot},
-        "ranking": [
-            _ranked_json(place, ranked) for place, ranked in enumerate(exchange.ranking.ranked, 1)
-        ],
-        "skipped": skipped_json(exchange.skipped, now_ms),
+        "snapshot": snapshot_of(exchange),
+        "ranking": explain_ranking(exchange.ranking, exchange.inputs.signals, keys),
+        "skipped": skipped_json(skipped_of(exchange), now_ms),
         "attempts": attempts_json(records),
-    }
-
-
-def _ranked_json(place: int, ranked: Ranked) -> dict[str, Any]:
-    return {
-        "rank": place,
-        "route": ranked.route.id,
-        "provider": ranked.route.provider,
-        "model": ranked.route.model,
-        "match_tier": ranked.candidate.match_tier,
-        "score": ranked.score,
-        "base": ranked.base,
-        "factors": ranked.factors,
-        "multipliers": ranked.multipliers,
-        "adjustments": ranked.adjustments,
-        "reasons": ranked.reasons,
-        "half_open": ranked.half_open,
     }
 
 

@@ -109,6 +109,8 @@ def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped
             model=target.route.model,
             code=SkipCode(refusal.gate.value),
             key_ordinal=exchange.key_ordinal(target),
+            key=target.key.id,
+            scope=refusal.scope,
             detail=refusal_words(refusal),
             retry_after_ms=None if refusal.gate in NEVER_BY_WAITING else refusal.retry_after_ms,
         )

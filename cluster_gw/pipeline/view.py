@@ -32,18 +32,14 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         snapshot: the version in force.
         signals: it in terms of this worker's configuration, for strategies.
-        at_s: when its building began, by this worker's monotonic clock.
     """
 
     snapshot: Snapshot = NO_SNAPSHOT
     signals: Signals = NO_SIGNALS
-    at_s: float = 0.0
 
     def age_ms(self, now_s: float) -> int | None:
         """How old the snapshot is; None without one."""
-        if not self.snapshot.version:
-            return None
-        return max(0, round((now_s - self.at_s) * MS_PER_S))
+        return self.signals.age_ms(now_s)
 
 
 NO_VIEW: Final = View()
@@ -107,13 +103,10 @@ def build_view(
         barred=barred,
         is_degraded=is_degraded,
         zero_ms=reading.server_ms - read_at_s * MS_PER_S,
+        at_s=read_at_s - (reading.server_ms - snapshot.at_ms) / MS_PER_S,
         slates={},
     )
-    return View(
-        snapshot=snapshot,
-        signals=signals,
-        at_s=read_at_s - (reading.server_ms - snapshot.at_ms) / MS_PER_S,
-    )
+    return View(snapshot=snapshot, signals=signals)
 
 
 def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float) -> TargetSignals:

@@ -190,7 +190,7 @@ async def test_peak_hours_are_told_before_the_first_snapshot(
     for hours in (always, never_midnight):
         gateway = await start(combos=BALANCED, routing={"peak_hours": hours})
         answer = await detail(http, gateway)
-        assert answer["snapshot"] == {"version": 0}
+        assert answer["snapshot"] == {"version": 0, "age_ms": None}
         reasons += answer["ranking"][0]["reasons"]
 
     assert reasons.count("peak-adjusted") == int(peak)

@@ -121,6 +121,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         key_ordinal: None when the route as a whole was left out.
+        key: its id, which clients are never told.
+        scope: what the code is about: `route`, `model`, `key`, `account` or `provider`.
         detail: one short sentence for people, no secret.
         retry_after_ms: when it may be usable again, if known.
     """
@@ -130,6 +132,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     model: str
     code: SkipCode
     key_ordinal: int | None = None
+    key: KeyId | None = None
+    scope: str = "route"
     detail: str = ""
     retry_after_ms: int | None = None
 
@@ -254,7 +258,7 @@ def skipped_json(skipped: Sequence[Skipped], now_ms: int) -> list[dict[str, Any]
 
 def skip_json(item: Skipped, now_ms: int) -> dict[str, Any]:
     """One entry of `skipped[]`."""
-    entry: dict[str, Any] = {"route": item.route, "code": item.code.value}
+    entry: dict[str, Any] = {"route": item.route, "code": item.code.value, "scope": item.scope}
     if item.key_ordinal is not None:
         entry["key"] = item.key_ordinal
     if item.detail:

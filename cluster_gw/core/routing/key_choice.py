@@ -74,17 +74,25 @@ def order_keys(route: Route, rotation: int) -> tuple[Key, ...]:
     return keys[start:] + keys[:start]
 
 
-def best_first(keys: Sequence[Key], columns: KeyColumns | None, chance: Chance | None) -> list[int]:
-    """Give the places of keys by a drawn score; as they are when nothing was learned of them.
+def scores_of(
+    keys: Sequence[Key], columns: KeyColumns | None, chance: Chance | None
+) -> Floats | None:
+    """Draw a score for each of some keys; None when nothing was learned of them.
 
     Args:
         keys: in turn.
         columns: of the route's keys.
-        chance: what is drawn with.
+        chance: what is drawn with; means stand in for draws without it.
     """
     if columns is None or any(key.id not in columns.rows for key in keys):
-        return list(range(len(keys)))
-    scores = columns.scores(chance)[[columns.rows[key.id] for key in keys]]
+        return None
+    return columns.scores(chance)[[columns.rows[key.id] for key in keys]]
+
+
+def best_first(scores: Floats | None, size: int) -> list[int]:
+    """Give the places of `size` keys by their scores; as they are when there are none."""
+    if scores is None:
+        return list(range(size))
     places: list[int] = np.argsort(-scores, kind="stable").tolist()
     return places
 

@@ -53,7 +53,6 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     multipliers: tuple[Multiplier, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
     reasons: tuple[str, ...] = ()
-    half_open: bool = False
 
     @property
     def route(self) -> Route:
@@ -133,13 +132,19 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def ranked(self) -> tuple[Ranked, ...]:
         """Every candidate with everything that led to its place, best first."""
-        told = {ranked.route.id: ranked for ranked in self.order.tell()}
-        for move in self.moves:
-            ranked = told[move.route]
-            told[move.route] = msgspec.structs.replace(
-                ranked, reasons=(*ranked.reasons, move.reason)
-            )
-        return tuple([told[candidate.route.id] for candidate in self.candidates])
+        return self.told()
+
+    def told(self, most: int | None = None) -> tuple[Ranked, ...]:
+        """The same of the first `most` places; of all by default."""
+        places = {one.route.id: place for place, one in enumerate(self.order.candidates)}
+        told: list[Ranked] = []
+        for candidate in self.candidates[:most]:
+            ranked = self.order.ranked_at(places[candidate.route.id])
+            moved = [move.reason for move in self.moves if move.route == candidate.route.id]
+            if moved:
+                ranked = msgspec.structs.replace(ranked, reasons=(*ranked.reasons, *moved))
+            told.append(ranked)
+        return tuple(told)
 
     def score_of(self, route: Route) -> float | None:
         """The score of a ranked route; None where nothing is scored."""

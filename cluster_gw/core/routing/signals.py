@@ -95,6 +95,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
         barred: routes none of whose keys may be asked for, and until when that is so.
         is_degraded: few providers are usable, so nothing is spent on trying.
         zero_ms: the server's clock, ms since the epoch, when this worker's monotonic one was 0.
+        at_s: this worker's monotonic clock when the building of the snapshot began.
         slates: what was worked out of these signals for lists of candidates; None keeps nothing.
     """
 
@@ -104,11 +105,16 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     barred: Mapping[RouteId, Bar] = {}
     is_degraded: bool = False
     zero_ms: float = 0.0
+    at_s: float = 0.0
     slates: dict[tuple[str, int], Slate] | None = None
 
     def server_ms(self, now_s: float) -> float:
         """The server's clock at an instant of this worker's monotonic clock."""
         return self.zero_ms + now_s * MS_PER_S
+
+    def age_ms(self, now_s: float) -> int | None:
+        """How old the snapshot is at an instant of that clock; None without one."""
+        return max(0, round((now_s - self.at_s) * MS_PER_S)) if self.version else None
 
     def is_barred(self, route: Route, now_s: float) -> bool:
         """Whether no key of a route may be asked for."""

@@ -174,6 +174,8 @@ def test_a_skipped_candidate_tells_when_it_may_return() -> None:
         model="m",
         code=SkipCode.RPM,
         key_ordinal=2,
+        key=KeyId("secret-name"),
+        scope="model",
         detail="rpm is used up",
         retry_after_ms=500,
     )
@@ -183,12 +185,13 @@ def test_a_skipped_candidate_tells_when_it_may_return() -> None:
         {
             "route": "g/m",
             "code": "rpm",
+            "scope": "model",
             "key": 2,
             "detail": "rpm is used up",
             "retry_at_ms": 1500,
             "retry_after_ms": 500,
         },
-        {"route": "g/m", "code": "disabled"},
+        {"route": "g/m", "code": "disabled", "scope": "route"},
     ]
 
 

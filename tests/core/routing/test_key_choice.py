@@ -1,4 +1,5 @@
 import math
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -12,8 +13,9 @@ from cluster_gw.core.routing.key_choice import (
     columns_of_keys,
     order_keys,
     roomiest_first,
+    scores_of,
 )
-from cluster_gw.core.routing.posterior import seed_chance
+from cluster_gw.core.routing.posterior import Chance, seed_chance
 from cluster_gw.core.routing.prior import Prior
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
 from cluster_gw.units import KeyId
@@ -30,6 +32,10 @@ def test_rotation_keeps_every_key_and_moves_the_start(count: int, rotation: int)
     assert sorted(k.id for k in ordered) == sorted(k.id for k in keys)
     if count:
         assert ordered[0] is keys[rotation % count]
+
+
+def placed(keys: Sequence[Key], columns: KeyColumns | None, chance: Chance | None) -> list[int]:
+    return best_first(scores_of(keys, columns, chance), len(keys))
 
 
 GOOD = Statistics(90.0, 10.0, 0.0, 5400.0, 90_000.0)  # 60 tokens a second
@@ -72,14 +78,14 @@ def test_turns_decide_until_two_keys_have_been_used(known: tuple[Statistics, ...
     keys, columns = of_keys(*known)
 
     assert columns is None
-    assert best_first(keys, columns, seed_chance(1)) == list(range(len(keys)))
+    assert placed(keys, columns, seed_chance(1)) == list(range(len(keys)))
 
 
 def test_the_better_key_goes_first_and_the_unknown_one_now_and_then() -> None:
     keys, columns = of_keys(BAD, GOOD, NO_STATISTICS)
     chance = seed_chance(4)
 
-    firsts = [best_first(keys, columns, chance)[0] for _ in range(400)]
+    firsts = [placed(keys, columns, chance)[0] for _ in range(400)]
 
     assert firsts.count(0) == 0
     assert 5 < firsts.count(2) < 200
@@ -89,7 +95,7 @@ def test_the_order_is_by_score_whatever_the_turn() -> None:
     keys, columns = of_keys(GOOD, BAD, NO_STATISTICS)
     turned = (keys[1], keys[2], keys[0])
 
-    order = best_first(turned, columns, None)
+    order = placed(turned, columns, None)
 
     assert [turned[place].id for place in order] == ["k0", "k2", "k1"]
 
@@ -97,7 +103,7 @@ def test_the_order_is_by_score_whatever_the_turn() -> None:
 def test_keys_that_the_snapshot_does_not_know_leave_the_turn_as_it_is() -> None:
     _, columns = of_keys(GOOD, BAD)
 
-    assert best_first((make_key("new"), make_key("k0")), columns, None) == [0, 1]
+    assert placed((make_key("new"), make_key("k0")), columns, None) == [0, 1]
 
 
 def test_the_roomiest_key_goes_first_and_an_unknown_one_counts_as_half() -> None:
