@@ -87,7 +87,19 @@ class StatusEvent(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent | StatusEvent
+class ConfigEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration was changed.
+
+    Attributes:
+        version: of the overlay.
+        at_ms: the server's clock when it was stored.
+    """
+
+    version: int
+    at_ms: int
+
+
+Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent | StatusEvent | ConfigEvent
 
 
 def read_event(text: bytes) -> Event | None:
@@ -126,11 +138,13 @@ def read_event(text: bytes) -> Event | None:
         return None
 
 
-def _read_hint(words: list[bytes]) -> SnapshotEvent | StatusEvent | None:
+def _read_hint(words: list[bytes]) -> SnapshotEvent | StatusEvent | ConfigEvent | None:
     """Read an event that only says that there is something to read."""
     match words:
         case [b"snapshot", version, at_ms]:
             return SnapshotEvent(version=int(version), at_ms=int(at_ms))
+        case [b"config", version, at_ms]:
+            return ConfigEvent(version=int(version), at_ms=int(at_ms))
         case [b"status", at_ms]:
             return StatusEvent(at_ms=int(at_ms))
         case _:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from cluster_gw.store.keys import KEY_SHAPES
+from cluster_gw.store.key_shapes import KEY_SHAPES
 
 UNITS_MS: Final = {"s": 1000, "min": 60_000, "h": 3_600_000, "day": 86_400_000, "days": 86_400_000}
 ARGUMENT_MS: Final = 90 * 86_400_000  # where the caller says how long

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from cluster_gw.errors import ConfigInvalidError
-from cluster_gw.store.keys import KEY_SHAPES, Keys, encode_part
+from cluster_gw.store.key_shapes import KEY_SHAPES
+from cluster_gw.store.keys import Keys, encode_part
 
 KEYS = Keys("gw1")
 TEXT = st.text(max_size=12) | st.text(alphabet="._:{}%/~-a_A", max_size=6)
@@ -85,7 +86,7 @@ def test_names_can_be_read_and_typed() -> None:
 def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
     slot = KEYS.slot("p", "a")
     names = [
-        *(KEYS.lease_expiries(slot), KEYS.cursor("c"), KEYS.meta()),
+        *(KEYS.lease_expiries(slot), KEYS.cursor("c"), KEYS.meta(), KEYS.overlay()),
         *(KEYS.lead("reaper"), KEYS.workers(), KEYS.model_window(slot, "k", "m")),
         *(KEYS.key_window(slot, "k"), KEYS.account_window(slot)),
         *(KEYS.model("p", "m"), KEYS.bookings("p"), KEYS.statistics(slot, "k", "m")),

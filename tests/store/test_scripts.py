@@ -7,7 +7,7 @@ import pytest
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Gate
 from cluster_gw.errors import ScriptContractError
 from cluster_gw.store.asking import LEASE_MAX_MS
-from cluster_gw.store.keys import KEY_SHAPES
+from cluster_gw.store.key_shapes import KEY_SHAPES
 from cluster_gw.store.manifest import write_manifest
 from cluster_gw.store.scripts import (
     Scripts,

@@ -1,0 +1,240 @@
+"""The table of all keys in Redis; `docs/redis-keys.md` is made of it."""
+
+from typing import Final
+
+import msgspec
+
+
+class KeyShape(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table of keys: its pattern, Redis type, life and content."""
+
+    pattern: str
+    type: str
+    ttl: str
+    content: str
+
+
+KEY_SHAPES: Final = (
+    KeyShape(
+        pattern="w:{<provider>.<account>}:<key>:<model>",
+        type="hash",
+        ttl="27 h",
+        content="Counters and leases of a key on one model. now: newest second, its requests and "
+        "tokens, those of the minute; period (hour, or calendar day yyyymmdd), its end in ms, "
+        "requests and tokens of the day; leases in flight, and until when (ms) none of them "
+        "expires. m0..m61: second, requests, tokens of seconds that are over; h0..h24: the same of "
+        "hours. @<lease id>: R in flight, F its slot freed because the worker was dead, X expired; "
+        "expiry (ms), worker, second, period, estimate, prompt tokens.",
+    ),
+    KeyShape(
+        pattern="w:{<provider>.<account>}:<key>:_all",
+        type="hash",
+        ttl="27 h",
+        content="The same for a key over all its models; only where the key has limits.",
+    ),
+    KeyShape(
+        pattern="w:{<provider>.<account>}:_acct",
+        type="hash",
+        ttl="27 h",
+        content="The same for an account over all its keys; only where the account has limits.",
+    ),
+    KeyShape(
+        pattern="w:{<provider>.<account>}:<key>:_caps",
+        type="hash",
+        ttl="32 days",
+        content="What a key with caps has used over all its models, by UTC's calendar. now: day "
+        "(yyyymmdd), its end in ms, its requests and weighted tokens (thousandths); month "
+        "(yyyymm), its end in ms, its tokens; until when (ms) no lease expires. @<lease id>: R in "
+        "flight, X expired; expiry (ms), worker, day, month, estimate, prompt tokens, weight "
+        "(thousandths).",
+    ),
+    KeyShape(
+        pattern="h:{<provider>.<account>}:<key>:<model>",
+        type="hash",
+        ttl="54 h",
+        content="Health of a key on one model, while there is something to say. rest_until (ms), "
+        "rest_source, rest_reason; rest_set_at: when the incident began; hits: when the ladder was "
+        "climbed; limited_at: the last rate limit where no day's limit is known. streak, "
+        "streak_at: ends in a row that were forgiven, and when the last was. breaker: closed, open "
+        "or half_open; fails in a row; opened_at, until (ms); gen: number of the last "
+        "transition; trial: the lease that tries it, until trial_until (ms). 80 min when only "
+        "results of old leases are to be fenced off.",
+    ),
+    KeyShape(
+        pattern="h:{<provider>.<account>}:<key>:_all",
+        type="hash",
+        ttl="54 h",
+        content="The same for a key over all its models: only a rest, and the trial after it.",
+    ),
+    KeyShape(
+        pattern="m:{<provider>}:<model>",
+        type="hash",
+        ttl="argument",
+        content="A model over all its keys, while there is something to say: as long as points, "
+        "failures or a bench count, and 10 min. points: its penalty, decaying since points_since "
+        "(ms); points_by: key and failure that raised it last. failures: those that count for a "
+        "bench: lease id, when (ms), key, code each. bench_until (ms), bench_set_at (ms); "
+        "bench_by: key and code of each failure that set it.",
+    ),
+    KeyShape(
+        pattern="pb:{<provider>}",
+        type="hash",
+        ttl="1 day",
+        content="Breaker of a whole provider, while there is something to say. state: open or "
+        "half_open, else closed; failed: targets (key/model) that failed lately, when (ms); "
+        "succeeded_at: the last success that was told; changed_at: when it opened or closed; "
+        "until (ms); trial: the lease that tries it, of trial_worker, until trial_until (ms). "
+        "1 min while it never opened, 80 min after it closed.",
+    ),
+    KeyShape(
+        pattern="hz:{<provider>}",
+        type="zset",
+        ttl="20 min",
+        content="Lease id whose end was booked for its model, and with /p for its provider; score "
+        "when it may be forgotten (ms): after 10 min.",
+    ),
+    KeyShape(
+        pattern="b:{<provider>.<account>}:<key>:<model>",
+        type="hash",
+        ttl="31 days",
+        content="How a key did lately on one model. now: number of the newest six hours, then "
+        "weights of successes, of failures, of timeouts among them, output tokens, latency and "
+        "time to first byte in ms, weight of what has one. older, edge: the same sums of the "
+        "buckets before. q0..q28: buckets that are over. A weight halves every two days; it is 1 "
+        "at the start of its bucket, in older and edge at that of the newest. month: month in UTC "
+        "(yyyymm) and tokens used in it. 8 days, or to the end of the month.",
+    ),
+    KeyShape(
+        pattern="kc:{<provider>.<account>}:<key>",
+        type="string",
+        ttl="30 s",
+        content="The worker that checked a key last, after its provider had refused it: nobody "
+        "else checks it meanwhile.",
+    ),
+    KeyShape(
+        pattern="{probe}:keys",
+        type="hash",
+        ttl="1 day",
+        content="Checks of resting keys. <provider>.<key>: when the next is due (ms), and how many "
+        "changed nothing; fence: of the term that wrote last.",
+    ),
+    KeyShape(
+        pattern="lz:{<provider>.<account>}",
+        type="zset",
+        ttl="80 min",
+        content="Lease id, score when it may be forgotten (ms): 10 min after its expiry, or after "
+        "its settlement if that came later.",
+    ),
+    KeyShape(
+        pattern="c:{<client>}",
+        type="hash",
+        ttl="32 days",
+        content="Counters and holds of a client that has limits: as a window, but the period is a "
+        "calendar month in UTC (yyyymm) with tokens and micro-USD, and a hold ends with estimate, "
+        "prompt tokens, micro-USD reserved, and what of them stays when it expires.",
+    ),
+    KeyShape(
+        pattern="cz:{<client>}",
+        type="zset",
+        ttl="80 min",
+        content="Hold id, score when it may be forgotten (ms), as in lz.",
+    ),
+    KeyShape(
+        pattern="{status}:keys",
+        type="hash",
+        ttl="7 days",
+        content="What checks said of each key, by <provider>.<key>: status (unknown, healthy, "
+        "invalid, disabled), rejections in a row, checked at (ms), since (ms), what the last check "
+        "said, reason of the last rejection. Delete a field, and its key is used until it is "
+        "checked again.",
+    ),
+    KeyShape(
+        pattern="{status}:models",
+        type="hash",
+        ttl="30 days",
+        content="What failures proved of a model, by <provider>.<model>: suspected or retired, "
+        "proven at (ms), the request that met it, reason. Delete a field, and the model is used "
+        "again.",
+    ),
+    KeyShape(
+        pattern="{status}:pool",
+        type="hash",
+        ttl="1 day",
+        content="Whether few providers are usable: degraded (1 or 0), turning (since when it has "
+        "spoken for the other, ms), usable and total providers, fence.",
+    ),
+    KeyShape(
+        pattern="{auth}:strangers",
+        type="hash",
+        ttl="2 min",
+        content="Requests without a valid key this minute by IPv4 address or IPv6 network, of at "
+        "most 10,000 of them; _rest: of all others; _minute: which minute since the epoch.",
+    ),
+    KeyShape(
+        pattern="e:{<client>}:<route>",
+        type="hash",
+        ttl="14 days",
+        content="What settlements taught of a client's estimates on a route: sums that halve in a "
+        "day, of about a thousand requests at most. at (ms): when they were as they are; requests; "
+        "in_guessed, in_used, in_squares: input tokens by the heuristic, as reported, and the "
+        "squares of these over the guess; the same of output.",
+    ),
+    KeyShape(
+        pattern="rr:{<combo>}",
+        type="string",
+        ttl="1 day",
+        content="Round-robin cursor of a combo: how often it was advanced.",
+    ),
+    KeyShape(
+        pattern="pin:{<combo>}:<epoch>:<scope>:<key>",
+        type="hash",
+        ttl="argument",
+        content="Which route a run or a session of a client stays on. route: what answered last; "
+        "by: the turn of the request it answered; turn: of the last request that looked. The key "
+        "is a hash; the epoch changes with the strategy of the combo.",
+    ),
+    KeyShape(
+        pattern="lkg:{<combo>}:<epoch>",
+        type="hash",
+        ttl="1 day",
+        content="The last known good route of a combo: the same fields.",
+    ),
+    KeyShape(
+        pattern="lead:{<role>}",
+        type="hash",
+        ttl="1 day",
+        content="Who has a role of the cluster: owner (worker id), until (ms), fence (grows with "
+        "each new term).",
+    ),
+    KeyShape(
+        pattern="{snap}:cur",
+        type="hash",
+        ttl="1 day",
+        content="The snapshot that all workers rank by: version, at (when its building began, ms), "
+        "fence of its builder's term, and blob, JSON: use of windows (requests and tokens of the "
+        "minute, of the day, in flight, end of the calendar day), health, statistics (the sums of "
+        "b:… as of at), tokens of the month, unwell models and providers, each by the key they "
+        "were read from.",
+    ),
+    KeyShape(
+        pattern="{cfg}:overlay",
+        type="hash",
+        ttl="none",
+        content="What was changed through the admin API: version, id of its writing, at (ms), and "
+        "patches, JSON: what stands over each group's file, by noun and id. Workers that know a "
+        "newer one than stands here put it back; `DELETE /api/config` removes what it says.",
+    ),
+    KeyShape(
+        pattern="{mem}:workers",
+        type="zset",
+        ttl="80 min",
+        content="Worker id, score its last beat (ms). Silent for 4 s means dead.",
+    ),
+    KeyShape(
+        pattern="{meta}",
+        type="hash",
+        ttl="none",
+        content="schema: the newest that writes here; min_reader: the oldest that may read.",
+    ),
+)
+"""Patterns without the prefix; angle brackets mark percent-encoded text."""

@@ -1,0 +1,99 @@
+"""What was changed of the configuration while everything runs: one record for all (`lua/config`).
+
+Its patches are text here: what they mean is the business of the settings.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from cluster_gw.errors import ScriptContractError
+from cluster_gw.store.admission import server_clock
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.scripts import Scripts
+
+UNCHANGED: Final = 2
+NO_ID: Final = "-"
+
+
+class Overlay(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of it.
+
+    Attributes:
+        version: grows with each change; 0 where nothing was ever changed.
+        id: of its writing: after a failover two may have the same version.
+        patches: JSON.
+    """
+
+    version: int = 0
+    id: str = NO_ID
+    patches: str = "{}"
+
+
+NO_OVERLAY: Final = Overlay()
+
+
+class Overlays:
+    """Reads and writes the overlay.
+
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
+
+    Every method raises `StoreLostError` while Redis is away.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        server_now_ms: Callable[[], int] = server_clock,
+    ) -> None:
+        self._client = client
+        self._commit, self._read = scripts["config/commit"], scripts["config/read"]
+        self._key = keys.overlay()
+        self._server_now_ms = server_now_ms
+
+    async def read(self, known: Overlay) -> Overlay:
+        """Give the present one: `known` itself when it still is that, `NO_OVERLAY` without any."""
+        status, _, version, _, name, patches = await self._client.run(
+            self._read, [self._key], [known.version, known.id, self._server_now_ms()]
+        )
+        if status == UNCHANGED:
+            return known
+        if not status:
+            return NO_OVERLAY
+        try:
+            return Overlay(version=version, id=name.decode(), patches=patches.decode())
+        except UnicodeDecodeError:
+            raise ScriptContractError("the overlay is no text") from None
+
+    async def replace(
+        self, seen: Overlay, new: Overlay, *, valid_until_ms: int = 0
+    ) -> Overlay | None:
+        """Put `new` in place of `seen`.
+
+        Args:
+            seen: what its writer saw there.
+            new: its version is the least that it gets; 0 for the next.
+            valid_until_ms: by the server's clock: later nothing is done, so that a call that was
+                given up cannot come true; 0 for no end.
+
+        Returns:
+            It with its version; None when something else stands there, or it came too late.
+        """
+        status, _, version, _ = await self._client.run(
+            self._commit,
+            [self._key],
+            [
+                *(seen.version, new.id, new.patches, new.version),
+                *(valid_until_ms, self._server_now_ms()),
+            ],
+        )
+        return msgspec.structs.replace(new, version=version) if status else None
