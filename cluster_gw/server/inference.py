@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
@@ -27,16 +27,14 @@ from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.server.answers import (
     draining_error,
     internal_error,
-    model_not_allowed,
-    model_not_found,
     send_error,
 )
 from cluster_gw.server.auth import Client
 from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
-from cluster_gw.server.guardrails import bounded_request
 from cluster_gw.server.hints import decode_hints, echo_label
+from cluster_gw.server.reading import read_request
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.surfaces.base import Surface
@@ -128,7 +126,7 @@ class Inference:
         body = await read_body(arrival.receive, arrival.headers, serving.max_body_bytes)
         if not isinstance(body, bytes):
             return body
-        context = self._decode(serving, client, hints, body)
+        context = read_request(self._surface, serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
         recalled, strategy = NOTHING_LEFT, strategy_of(context)
@@ -146,32 +144,6 @@ class Inference:
             now_s=arrival.started_s,
         )
         return self._exchange(arrival, client, hints, context, inputs, recalled)
-
-    def _decode(
-        self, serving: Serving, client: Client, hints: Hints, body: bytes
-    ) -> RouteContext | ErrorBody:
-        request = self._surface.decode_request(body)
-        if isinstance(request, ErrorBody):
-            return request
-        resolved = serving.runtime.catalog.resolve(request.model)
-        if resolved is None:
-            return model_not_found(request.model)
-        if not client.may_use(resolved.combo):
-            return model_not_allowed(request.model)
-        rails = serving.runtime.policy.guardrails
-        if rails.bounds_output:
-            bounded = bounded_request(rails, request)
-            if isinstance(bounded, ErrorBody):
-                return bounded
-            request = bounded
-        return build_context(
-            request,
-            resolved,
-            client.id,
-            run_label=hints.run_label,
-            session_label=hints.session_label,
-            task=hints.task,
-        )
 
     def _exchange(
         self,

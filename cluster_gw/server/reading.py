@@ -1,0 +1,46 @@
+"""From the bytes of a request to what routing needs to know of it (rooms 2 and 3)."""
+
+from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.errors import ErrorBody
+from cluster_gw.pipeline.exchange import Hints
+from cluster_gw.server.answers import model_not_allowed, model_not_found
+from cluster_gw.server.auth import Client
+from cluster_gw.server.guardrails import bounded_request
+from cluster_gw.server.serving import Serving
+from cluster_gw.surfaces.base import Surface
+
+
+def read_request(
+    surface: Surface, serving: Serving, client: Client, hints: Hints, body: bytes
+) -> RouteContext | ErrorBody:
+    """Decode a request and find what it asks for; or why it cannot be served.
+
+    Args:
+        surface: of the API it was sent to.
+        serving: the configuration in force.
+        client: who asks.
+        hints: what came in headers.
+        body: as it was sent.
+    """
+    request = surface.decode_request(body)
+    if isinstance(request, ErrorBody):
+        return request
+    resolved = serving.runtime.catalog.resolve(request.model)
+    if resolved is None:
+        return model_not_found(request.model)
+    if not client.may_use(resolved.combo):
+        return model_not_allowed(request.model)
+    rails = serving.runtime.policy.guardrails
+    if rails.bounds_output:
+        bounded = bounded_request(rails, request)
+        if isinstance(bounded, ErrorBody):
+            return bounded
+        request = bounded
+    return build_context(
+        request,
+        resolved,
+        client.id,
+        run_label=hints.run_label,
+        session_label=hints.session_label,
+        task=hints.task,
+    )
