@@ -63,6 +63,7 @@ def list_for(catalog: Catalog, client: Client, model: str | None) -> bytes | Err
 
 def _combo(catalog: Catalog, combo: Combo) -> ListedModel:
     routes = [catalog.routes[m.route] for m in combo.members if m.enabled]
+    routes = [route for route in routes if route.enabled]
     windows = [r.context_window for r in routes if r.context_window is not None]
     return ListedModel(
         id=combo.id,
@@ -79,5 +80,5 @@ def _route(route: Route) -> ListedModel:
         owned_by=route.provider,
         name=route.name or route.model,
         context_window=route.context_window,
-        available=bool(route.keys),
+        available=route.enabled and bool(route.keys),
     )

@@ -88,7 +88,9 @@ def _usual(models: Sequence[ModelSettings]) -> tuple[str, int]:
 def _keys_of(name: str, facts: ProviderFacts, settings: Settings) -> tuple[Key, ...]:
     accounts = settings.providers[name].accounts
     pools = {account: one.limits for account, one in accounts.items()}
-    declared = tuple(_key(key, facts, pools) for key in settings.keys if key.provider == name)
+    declared = tuple(
+        _key(key, facts, pools) for key in settings.keys if key.provider == name and key.enabled
+    )
     if not facts.keyless:
         return declared
     own = KeyId(f"{name}{KEYLESS_SUFFIX}")
@@ -135,6 +137,7 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         tools=model.tools,
         vision=model.vision,
         weight=model.weight,
+        enabled=model.enabled,
         quality_hint=model.quality_hint,
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),

@@ -29,6 +29,16 @@ REDIS_VARIABLES: Final = "GW_REDIS__"
 THIS_VERSION: Final = Runnable()
 
 
+def _root() -> inspect.StructType:
+    root = inspect.type_info(Settings)
+    if not isinstance(root, inspect.StructType):
+        raise TypeError("Settings is a struct")
+    return root
+
+
+ROOT: Final = _root()
+
+
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """A usable configuration.
 
@@ -43,6 +53,29 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
     source: Source
     files: tuple[Path, ...] = ()
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as it was written, references resolved and environment applied, not checked yet.
+
+    Attributes:
+        plain: its sections as plain values; not to be changed.
+        text: the bytes it was read from.
+        files: content of the files it names; None reads them from the disk.
+        faults: what is wrong with it already.
+        warnings: what an operator should see of it already.
+        environ: where secrets and overrides are looked up.
+    """
+
+    plain: dict[str, Any]
+    text: bytes
+    files: Mapping[str, bytes] | None
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    environ: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "Base(***)"
 
 
 def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
@@ -75,8 +108,18 @@ def load_shared(fd: int, environ: Mapping[str, str]) -> Loaded:
     Raises:
         ConfigInvalidError: it cannot be used.
     """
+    base = read_shared(fd, environ)
+    return load_plain(base.plain, base)
+
+
+def read_shared(fd: int, environ: Mapping[str, str]) -> Base:
+    """Read what another process has accepted and shared, without checking it again.
+
+    Raises:
+        ConfigInvalidError: it is no document.
+    """
     source = read_source(fd)
-    return load_bytes(source.text, environ, files=source.files)
+    return read_base(source.text, environ, source.files)
 
 
 def load_redis(path: Path | str, environ: Mapping[str, str]) -> RedisSettings:
@@ -89,7 +132,8 @@ def load_redis(path: Path | str, environ: Mapping[str, str]) -> RedisSettings:
     document = read_document(_read(Path(path)), faults)
     section = {name: value for name, value in document.items() if name == "redis"}
     of_redis = {name: value for name, value in environ.items() if name.startswith(REDIS_VARIABLES)}
-    return _check(section, Expander(environ, faults), of_redis, faults, THIS_VERSION).redis
+    base = _base(section, b"", environ, of_redis, None, faults)
+    return load_plain(base.plain, base).settings.redis
 
 
 def _read(path: Path) -> bytes:
@@ -118,38 +162,78 @@ def load_bytes(
     Raises:
         ConfigInvalidError: it cannot be used.
     """
+    base = read_base(data, environ, files)
+    return load_plain(base.plain, base, runnable)
+
+
+def read_base(
+    data: bytes, environ: Mapping[str, str], files: Mapping[str, bytes] | None = None
+) -> Base:
+    """Read the text of a configuration as far as no type has to be known; arguments as above.
+
+    Raises:
+        ConfigInvalidError: it is no document at all.
+    """
     faults = Faults()
     document = read_document(data, faults)
     if not document and not faults.lines:
         faults.add("", "the file is empty: there is nothing to serve")
-    expander = Expander(environ, faults, files)
-    settings = _check(document, expander, environ, faults, runnable)
-    models = read_weights(environ, settings.models, faults)
-    providers = read_caps(environ, settings.providers, faults)
+    return _base(document, data, environ, environ, files, faults)
+
+
+def load_plain(plain: dict[str, Any], base: Base, runnable: Runnable = THIS_VERSION) -> Loaded:
+    """Check and resolve a document.
+
+    Args:
+        plain: that of `base`, or one made of it.
+        base: where its secrets come from.
+        runnable: what this version can do.
+
+    Raises:
+        ConfigInvalidError: it cannot be used.
+    """
+    faults = Faults()
+    faults.lines, faults.warnings = list(base.faults), list(base.warnings)
+    expander = Expander(base.environ, faults, base.files)
+    settings = _check(plain, expander, faults, runnable)
+    models = read_weights(base.environ, settings.models, faults)
+    providers = read_caps(base.environ, settings.providers, faults)
     return Loaded(
         settings=msgspec.structs.replace(settings, models=models, providers=providers),
         warnings=tuple(faults.warnings),
-        source=Source(text=data, files=expander.contents),
+        source=Source(text=base.text, files=expander.contents),
         files=tuple(Path(name) for name in expander.contents),
     )
 
 
-def _check(
+def _base(
     document: dict[str, Any],
-    expander: Expander,
+    data: bytes,
+    environ: Mapping[str, str],
     overrides: Mapping[str, str],
+    files: Mapping[str, bytes] | None,
     faults: Faults,
-    runnable: Runnable,
-) -> Settings:
+) -> Base:
     if faults.lines:  # what could be read of a broken file would only look broken, too
         raise ConfigInvalidError(faults.lines)
+    expander = Expander(environ, faults, files)
     plain: dict[str, Any] = expander.expand(document, "")
-    root = inspect.type_info(Settings)
-    if not isinstance(root, inspect.StructType):
-        raise TypeError("Settings is a struct")
-    apply_environment(plain, overrides, root, faults, expander.secret)
+    apply_environment(plain, overrides, ROOT, faults, expander.secret)
+    return Base(
+        plain=plain,
+        text=data,
+        files=files,
+        faults=tuple(faults.lines),
+        warnings=tuple(faults.warnings),
+        environ=environ,
+    )
+
+
+def _check(
+    plain: dict[str, Any], expander: Expander, faults: Faults, runnable: Runnable
+) -> Settings:
     checker = Checker(faults, expander.secret)
-    settings = msgspec.convert(checker.check(plain, root, ""), Settings)
+    settings = msgspec.convert(checker.check(plain, ROOT, ""), Settings)
     settings = msgspec.structs.replace(settings, models=_all_models(settings))
     check_pool(settings, Document(plain=plain, kept=checker.kept), runnable, faults)
     check_gateway(settings, faults)

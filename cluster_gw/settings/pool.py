@@ -97,6 +97,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
         base_url: overrides the provider's, for relays.
         limits: its own bounds over all models.
         caps: its own caps over all models.
+        enabled: whether it is used.
     """
 
     id: Id
@@ -107,6 +108,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
     base_url: str | None = None
     limits: Limits = Limits()
     caps: Caps = Caps()
+    enabled: bool = True
 
 
 class Price(Section, frozen=True, kw_only=True):
@@ -141,6 +143,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         price: what it costs.
         quality_hint: quality somebody measured.
         weight: multiplies the score of a scoring strategy; 0 never wins.
+        enabled: whether anything is routed to it, also where it is asked for by name.
     """
 
     provider: str
@@ -158,6 +161,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     price: Price = Price()
     quality_hint: Ratio | None = None
     weight: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
+    enabled: bool = True
 
 
 class MemberSettings(Section, frozen=True, kw_only=True):

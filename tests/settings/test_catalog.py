@@ -212,3 +212,26 @@ def test_models_of_a_preset_that_weighs_tokens_weigh_what_their_day_says(
 
     weights = {route.model: route.token_weight for route in routes.values()}
     assert weights == {"tripled": 3.0, "told": 2.5, "plain": 1.0, "elsewhere": 1.0}
+
+
+def test_model_that_is_switched_off_serves_no_combo_and_no_name(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["models"][0]["enabled"] = False
+
+    catalog = build_catalog(load(base).settings, 1)
+
+    by_combo, by_name = catalog.resolve("auto"), catalog.resolve("far/big")
+    assert by_combo is not None
+    assert by_name is not None
+    assert [route.id for route in by_combo.routes] == [SMALL]
+    assert [route.id for route in by_combo.disabled] == [BIG]
+    assert (by_name.routes, [route.id for route in by_name.disabled]) == ((), [BIG])
+
+
+def test_key_that_is_switched_off_serves_nothing(base: dict[str, Any], load: Load) -> None:
+    base["keys"][0]["enabled"] = False
+
+    catalog = build_catalog(load(base).settings, 1)
+
+    assert catalog.routes[BIG].keys == ()

@@ -7,7 +7,11 @@ def list_candidates(resolved: Resolved) -> tuple[tuple[Candidate, ...], tuple[Ex
     """Give the enabled members at their declared places, and the disabled ones as exclusions."""
     disabled = tuple(
         [
-            Exclusion(route=route, code=ExclusionCode.DISABLED, detail="switched off in the combo")
+            Exclusion(
+                route=route,
+                code=ExclusionCode.DISABLED,
+                detail="switched off in the combo" if route.enabled else "switched off",
+            )
             for route in resolved.disabled
         ]
     )

@@ -59,6 +59,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         weight: multiplies the score of a strategy that weighs routes; 0 never wins.
+        enabled: anything may be routed to it.
         quality_hint: quality somebody measured, 0 to 1; None where nobody did.
         intelligence: tier and rank in one number (`axes.intelligence_composite`).
         monthly_tokens: what one key is given each month (UTC); None where nobody knows.
@@ -81,6 +82,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     vision: bool = False
     weight: float = 1.0
+    enabled: bool = True
     quality_hint: float | None = None
     intelligence: float = 0.0
     monthly_tokens: int | None = None
@@ -257,7 +259,8 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def _resolve(self, combo: Combo) -> Resolved:
-        members = [(self.routes[m.route], m.enabled) for m in combo.members]
+        listed = [(self.routes[m.route], m.enabled) for m in combo.members]
+        members = [(route, enabled and route.enabled) for route, enabled in listed]
         return Resolved(
             combo=combo.id,
             family=combo.family,
@@ -277,6 +280,7 @@ def _alone(route: Route) -> Resolved:
         family="classic",
         strategy="priority",
         gate=GatePolicy(),
-        routes=(route,),
+        routes=(route,) if route.enabled else (),
+        disabled=() if route.enabled else (route,),
         by_name=True,
     )

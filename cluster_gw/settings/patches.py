@@ -1,0 +1,234 @@
+"""What the overlay says, patch by patch, and how one is put over a document.
+
+A patch may set a closed list of fields. Its values are taken as they are: no reference in them is
+resolved, and neither secrets nor addresses are on the list (decision 0044).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.settings.bundled import default_models
+from cluster_gw.settings.faults import at_index, at_name, unknown
+from cluster_gw.settings.pool import ProviderSettings
+from cluster_gw.settings.references import route_of
+from cluster_gw.settings.sections import RoutingSettings
+
+COMBO_FIELDS: Final = (
+    *("family", "strategy", "weights", "members", "order", "sticky", "strategy_options"),
+    "response",
+)
+MODEL_FIELDS: Final = (
+    *("enabled", "weight", "tier", "intelligence_rank", "speed_rank", "context_window", "tools"),
+    *("vision", "limits", "monthly_tokens", "quality_hint"),
+)
+KEY_FIELDS: Final = ("enabled", "models", "limits", "caps")
+ROUTING, DEFAULT_COMBO = "routing", "default_combo"
+SETTING_FIELDS: Final = MappingProxyType(
+    {ROUTING: RoutingSettings.__struct_fields__, DEFAULT_COMBO: ("combo",)}
+)
+WHOLE: Final = frozenset({"weights", "members", "order", "models", "forbidden_substrings"})
+"""Fields that are replaced, not merged."""
+
+Plain = dict[str, Any]
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is changed of one thing.
+
+    Attributes:
+        noun: `models`, `keys`, `profiles`, `combos` or `settings`.
+        id: a route, the id of a key or combo, `routing` or `default_combo`.
+        fields: their new values; of what they do not name the file says what holds.
+    """
+
+    noun: str
+    id: str
+    fields: Plain
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs and answers."""
+        return f"{self.noun}.{self.id}"
+
+
+class PatchError(Exception):
+    """A patch does not fit a document; `fault` says why, beginning with the place."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+def put_over(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    """Give a document with one patch, and the path of what it changed; `plain` stays as it is.
+
+    Raises:
+        PatchError: the document has nothing it could change, or this version not such a field.
+    """
+    put = PUT_OVER.get(patch.noun)
+    if put is None:
+        raise PatchError(f"{patch.name}: {unknown(patch.noun, list(PUT_OVER))}")
+    return put(plain, patch)
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Plain:
+    """Give `old` with the members of `new` in it, mapping by mapping."""
+    result = dict(old)
+    for name, value in new.items():
+        before = result.get(name)
+        if isinstance(before, Mapping) and isinstance(value, Mapping) and name not in WHOLE:
+            result[name] = merged(before, value)
+        else:
+            result[name] = value
+    return result
+
+
+def all_routes(plain: Plain) -> list[str]:
+    """List the routes of a document: of its models, and of those that presets bring along."""
+    return [f"{item.get('provider')}/{item.get('model')}" for item in _models(plain)]
+
+
+def _over_model(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, MODEL_FIELDS)
+    models = _models(plain)
+    place = _place_of(
+        patch, [f"{item.get('provider')}/{item.get('model')}" for item in models], "models"
+    )
+    declared = _mappings(plain, "models")
+    if place < len(
+        declared
+    ):  # else a preset brings it along: all of those are declared from now on
+        models = declared
+    return _with_item(plain, "models", models, place, patch.fields)
+
+
+def _over_key(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, KEY_FIELDS)
+    keys = _mappings(plain, "keys")
+    place = _place_of(patch, [str(item.get("id")) for item in keys], "keys")
+    return _with_item(plain, "keys", keys, place, patch.fields)
+
+
+def _over_combo(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, COMBO_FIELDS)
+    combos = _combos(plain)
+    place = _place_of(patch, [str(item.get("id")) for item in combos], "combos")
+    return _with_item(plain, "combos", combos, place, _ordered(plain, combos[place], patch.fields))
+
+
+def _new_profile(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, COMBO_FIELDS)
+    combos = _combos(plain)
+    if patch.id in [item.get("id") for item in combos]:
+        raise PatchError(f"{patch.name}: the file has a combo of this name")
+    new = {"id": patch.id, "profile": True}
+    fields = _ordered(plain, new, patch.fields)
+    return _with_item(plain, "combos", [*combos, new], len(combos), fields)
+
+
+def _over_setting(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    if patch.id not in SETTING_FIELDS:
+        raise PatchError(f"{patch.name}: {unknown(patch.id, list(SETTING_FIELDS))}")
+    _only(patch, SETTING_FIELDS[patch.id])
+    if patch.id == DEFAULT_COMBO:
+        return {**plain, DEFAULT_COMBO: patch.fields.get("combo")}, DEFAULT_COMBO
+    section = plain.get(ROUTING)
+    before = section if isinstance(section, dict) else {}
+    return {**plain, ROUTING: merged(before, patch.fields)}, ROUTING
+
+
+PUT_OVER: Final[Mapping[str, Callable[[Plain, Patch], tuple[Plain, str]]]] = MappingProxyType(
+    {
+        "models": _over_model,
+        "keys": _over_key,
+        "profiles": _new_profile,
+        "combos": _over_combo,
+        "settings": _over_setting,
+    }
+)
+"""In the order in which they are put over a document: later ones name what earlier ones make."""
+
+
+def _only(patch: Patch, fields: Sequence[str]) -> None:
+    for name in patch.fields:
+        if name not in fields:
+            message = unknown(name, list(fields)).replace("unknown", "unknown field", 1)
+            raise PatchError(f"{at_name(patch.name, name)}: {message}")
+
+
+def _place_of(patch: Patch, names: list[str], noun: str) -> int:
+    if patch.id not in names:
+        raise PatchError(f"{noun}: {unknown(patch.id, names)}")
+    return names.index(patch.id)
+
+
+def _with_item(
+    plain: Plain, section: str, items: list[Plain], place: int, fields: Plain
+) -> tuple[Plain, str]:
+    changed = [*items[:place], merged(items[place], fields), *items[place + 1 :]]
+    return {**plain, section: changed}, at_index(section, place)
+
+
+def _ordered(plain: Plain, combo: Plain, fields: Plain) -> Plain:
+    """Spell an `order` out: its routes first as far as there are such, then all other members."""
+    order = fields.get("order")
+    rest = {name: value for name, value in fields.items() if name != "order"}
+    if not isinstance(order, list):
+        return rest
+    routes = all_routes(plain)
+    base = rest.get("members", combo.get("members", "all"))
+    members = [*routes] if isinstance(base, str) else [*(base or [])]
+    flags = {_route_in(one, routes): _flag_in(one) for one in members}
+    chain = {route: _flag_in(one) for one in order if (route := _route_in(one, routes)) in flags}
+    rest["members"] = [
+        {"route": route, "enabled": enabled}
+        for route, enabled in {
+            **chain,
+            **{route: enabled for route, enabled in flags.items() if route not in chain},
+        }.items()
+    ]
+    return rest
+
+
+def _route_in(member: Any, routes: list[str]) -> Any:
+    name = member.get("route") if isinstance(member, dict) else member
+    return (route_of(name, routes) or name) if isinstance(name, str) else name
+
+
+def _flag_in(member: Any) -> Any:
+    return member.get("enabled", True) if isinstance(member, dict) else True
+
+
+def _mappings(plain: Plain, section: str) -> list[Plain]:
+    items = plain.get(section)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _combos(plain: Plain) -> list[Plain]:
+    """The combos of a document; without any there is `auto`."""
+    return _mappings(plain, "combos") if "combos" in plain else [{"id": "auto"}]
+
+
+def _models(plain: Plain) -> list[Plain]:
+    """The models of a document, after them those of presets whose provider declares none."""
+    declared = _mappings(plain, "models")
+    with_models = {item.get("provider") for item in declared}
+    found = [*declared]
+    providers = plain.get("providers")
+    for name, provider in providers.items() if isinstance(providers, dict) else ():
+        preset = provider.get("preset") if isinstance(provider, dict) else None
+        if name not in with_models and isinstance(preset, str):
+            bundled = default_models(name, ProviderSettings(preset=preset))
+            found.extend(_without_nothing(msgspec.to_builtins(model)) for model in bundled)
+    return found
+
+
+def _without_nothing(value: Plain) -> Plain:
+    return {
+        name: _without_nothing(item) if isinstance(item, dict) else item
+        for name, item in value.items()
+        if item is not None
+    }
