@@ -19,6 +19,7 @@ from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
+from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.record import Recorder
@@ -35,6 +36,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.estimates import Estimates
+from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import load_scripts
@@ -68,6 +70,7 @@ class Engine:
         quotas: what providers say of their limits.
         coordination: this worker among the others.
         deps: what the endpoints work with.
+        foresight: tells operators how a request would be routed.
     """
 
     def __init__(
@@ -166,6 +169,13 @@ class Engine:
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
         self.quotas = QuotaReports(base).quotas
+        memory = Memory(Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds)
+        self.foresight = Foresight(
+            memory=memory,
+            conditions=conditions,
+            estimator=estimator,
+            gates=Gates(self.redis, self._scripts, self._keys, clock_ms=wall_ms),
+        )
         self.deps = Deps(
             current=current,
             shell=Shell(
@@ -177,9 +187,7 @@ class Engine:
                 quotas=self.quotas,
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
-                memory=Memory(
-                    Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds
-                ),
+                memory=memory,
                 recorder=Recorder(registry, log, clock),
                 clock=clock,
             ),

@@ -173,7 +173,7 @@ class Worker:
             lambda: engine.is_redis_used,
             self._begin_drain,
             time.monotonic,
-            build_admin(Desk(deps=engine.deps)),
+            build_admin(Desk(deps=engine.deps, foresight=engine.foresight)),
         )
         return _QuietServer(
             uvicorn.Config(

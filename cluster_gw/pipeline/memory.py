@@ -75,6 +75,22 @@ class Memory:
             bonds=tuple([(place, bond) for place, bond in found if place is not None]),
         )
 
+    async def look(self, context: RouteContext, strategy: Strategy) -> Recalled:
+        """Tell what `recall` would find now, without taking a turn or leaving any other trace.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        resolved, bonds = context.resolved, self._bonds
+        key, epoch, policy = pin_key(context), resolved.epoch, resolved.sticky
+        pinned = last_good = None
+        if key is not None and may_be_pinned(context):
+            pinned = await bonds.look(bonds.pin(resolved.combo, epoch, policy.scope, key, 1))
+        if strategy.needs_last_good:
+            last_good = await bonds.look(bonds.last_good(resolved.combo, epoch))
+        cursor = await self._cursors.look(resolved.combo) if strategy.needs_cursor else 0
+        return Recalled(cursor=cursor, pinned=pinned, last_good=last_good)
+
     def bind(self, recalled: Recalled, route: RouteId) -> None:
         """A request was answered by a route: write it down for the next ones."""
         for place, bond in recalled.bonds:

@@ -65,6 +65,11 @@ class Clients:
         self._known: dict[bytes, Client] = {}
         self._anonymous = Client(id=ANONYMOUS, detail=True) if is_open else None
 
+    def named(self, client: str) -> Client | None:
+        """The client with this id; None when there is none."""
+        everybody = (one for some in self._by_prefix.values() for one in some)
+        return next((one for one in everybody if one.id == client), None)
+
     def identify(self, headers: Mapping[bytes, bytes]) -> Client | ErrorBody:
         """Tell which client sent these headers (names in lower case), or why none is known."""
         credential = find_credential(headers)

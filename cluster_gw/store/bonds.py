@@ -122,6 +122,15 @@ class Bonds:
         """Ask, and wait for the answer."""
         return await self.told(self.ask(place))
 
+    async def look(self, place: Place) -> RouteId | None:
+        """Tell what is bound; no turn is taken, and it is not kept any longer for that.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        route = await self._client.call("HGET", place.record, "route")
+        return RouteId(route.decode()) if route else None
+
     def bind(self, place: Place, bond: Bond, route: RouteId) -> None:
         """Bind to the route that answered unless a later request has; sent without waiting.
 

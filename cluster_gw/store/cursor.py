@@ -51,6 +51,15 @@ class Cursors:
             return self._own_place(combo, alone.mode)
         return int(reply[2])
 
+    async def look(self, combo: ComboId) -> int:
+        """Tell the place that `next` would take now; takes nothing.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        taken = await self._client.call("GET", self._keys.cursor(combo))
+        return int(taken or 0) + 1
+
     def _own_place(self, combo: ComboId, mode: Mode) -> int:
         if mode is Mode.CLOSED:
             raise AwayError("redis is away")

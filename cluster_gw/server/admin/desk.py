@@ -2,6 +2,7 @@
 
 import msgspec
 
+from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.server.inference import Deps
 
 
@@ -10,9 +11,11 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         deps: what its inference endpoints work with.
+        foresight: asks how a request would be routed.
     """
 
     deps: Deps
+    foresight: Foresight
 
     @property
     def config_version(self) -> int:

@@ -9,8 +9,9 @@ from starlette.routing import Route
 from cluster_gw.server.admin.answers import answers_to_faults
 from cluster_gw.server.admin.combos import combo_routes
 from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.explain import explain_routes
 
-NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (combo_routes,)
+NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (combo_routes, explain_routes)
 
 
 def build_admin(desk: Desk) -> Starlette:

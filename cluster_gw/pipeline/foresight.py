@@ -1,0 +1,62 @@
+"""How a request would be routed now: everything is asked, nothing is taken or written."""
+
+import msgspec
+
+from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.strategies.base import Strategy
+from cluster_gw.pipeline.backlog import KeyOrder
+from cluster_gw.pipeline.condition import Conditions
+from cluster_gw.pipeline.estimator import Estimator
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.memory import Memory, Recalled
+from cluster_gw.pipeline.targets import Target, list_targets
+from cluster_gw.store.gates import Gates
+
+
+class Foresight(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked.
+
+    Attributes:
+        memory: what earlier requests left.
+        conditions: what is known of models, keys and providers.
+        estimator: what is known of estimates.
+        gates: what Redis would refuse.
+    """
+
+    memory: Memory
+    conditions: Conditions
+    estimator: Estimator
+    gates: Gates
+
+    async def recall(self, context: RouteContext, strategy: Strategy) -> Recalled:
+        """Tell what earlier requests left for this one.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        return await self.memory.look(context, strategy)
+
+    async def ask(self, exchange: Exchange) -> None:
+        """Put the keys of each route in order, and ask for each target what refuses it.
+
+        Both are noted in the exchange, as if it had been served up to there.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        policy = exchange.runtime.policy
+        exchange.keys = KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first)
+        ordered: list[Target] = []
+        in_turn = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
+        for candidate in exchange.ranking.candidates:
+            of_route = [one for one in in_turn if one.route is candidate.route]
+            ordered += exchange.keys.order(of_route) if of_route else ()
+        barred = {id(one): self.conditions.barring(one) for one in ordered}
+        free = [one for one in ordered if barred[id(one)] is None]
+        refusals = await self.gates.look(
+            (one.limits, self.estimator.known(exchange, one)) for one in free
+        )
+        barred.update(zip(map(id, free), refusals, strict=True))
+        exchange.refused = [
+            (one, refusal) for one in ordered if (refusal := barred[id(one)]) is not None
+        ]
