@@ -18,6 +18,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "serve": "cluster_gw.cli.serve",
         "demo": "cluster_gw.cli.demo",
         "check": "cluster_gw.cli.check",
+        "explain": "cluster_gw.cli.explain",
         "redis": "cluster_gw.cli.redis",
         "simulate-provider": "cluster_gw.cli.simulate_provider",
         "worker": "cluster_gw.cli.worker",

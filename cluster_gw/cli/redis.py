@@ -9,6 +9,7 @@ import msgspec
 
 from cluster_gw.cli.options import config_option, data_dir_of, json_option
 from cluster_gw.settings import config_path, load_redis
+from cluster_gw.settings.sections import RedisSettings
 from cluster_gw.supervisor.embedded import running_socket
 from cluster_gw.supervisor.failure import ExitCode, StartError
 from cluster_gw.supervisor.redis_door import RedisDoor
@@ -48,7 +49,15 @@ def command(config: str | None, url: str | None, words: tuple[str, ...], *, as_j
 
 
 def _configured(config: str | None) -> str:
-    settings = load_redis(config_path(config, os.environ), os.environ)
+    return redis_url(load_redis(config_path(config, os.environ), os.environ))
+
+
+def redis_url(settings: RedisSettings) -> str:
+    """Where Redis is: as configured, or the embedded one that runs on the configured data.
+
+    Raises:
+        StartError: none runs there.
+    """
     url = settings.url.reveal()
     if url != EMBEDDED:
         return url

@@ -1,4 +1,4 @@
-"""Whether this worker may share this Redis (`lua/meta/open`)."""
+"""Whether this process may share this Redis (`lua/meta/open`)."""
 
 from cluster_gw.errors import ScriptContractError
 from cluster_gw.store.client import RedisClient
@@ -24,6 +24,24 @@ async def open_schema(
         scripts["meta/open"], [keys.meta()], [schema, min_reader]
     )
     if status == 0:
-        raise ScriptContractError(
-            f"redis holds schema {stored}, readable from {stored_min}; this worker knows {schema}"
-        )
+        raise _refused(stored, stored_min, schema)
+
+
+async def check_schema(client: RedisClient, keys: Keys, *, schema: int = SCHEMA) -> None:
+    """Look whether this process understands what stands there; registers nothing.
+
+    Raises:
+        ScriptContractError: a newer worker wrote what this process would misread.
+        StoreLostError: Redis is away.
+    """
+    stored, stored_min = [
+        int(await client.call("HGET", keys.meta(), name) or 0) for name in ("schema", "min_reader")
+    ]
+    if stored_min > schema:
+        raise _refused(stored, stored_min, schema)
+
+
+def _refused(stored: int, stored_min: int, schema: int) -> ScriptContractError:
+    return ScriptContractError(
+        f"redis holds schema {stored}, readable from {stored_min}; this version knows {schema}"
+    )

@@ -1,0 +1,153 @@
+"""A look at the cluster from outside of any worker, through Redis alone; nothing is written."""
+
+import contextlib
+import secrets as entropy
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from cluster_gw.app.engine import wall_ms
+from cluster_gw.app.serving import build_serving
+from cluster_gw.core.routing.posterior import seed_chance
+from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.condition import Conditions, list_models
+from cluster_gw.pipeline.estimator import Estimator
+from cluster_gw.pipeline.foresight import Foresight
+from cluster_gw.pipeline.memory import Memory
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.view import View, build_view
+from cluster_gw.server.explaining import Scene
+from cluster_gw.server.serving import Serving
+from cluster_gw.settings import Loaded
+from cluster_gw.settings.loading import Base, read_base
+from cluster_gw.settings.overlay import merge, patches_of, read_table
+from cluster_gw.store.bonds import Bonds
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.cursor import Cursors
+from cluster_gw.store.gates import Gates
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.meta import check_schema
+from cluster_gw.store.model_health import ModelHealth
+from cluster_gw.store.overlays import NO_OVERLAY, Overlays
+from cluster_gw.store.plan import Days, Plans
+from cluster_gw.store.provider_health import ProviderHealth
+from cluster_gw.store.scripts import load_scripts
+from cluster_gw.store.settlement import SettlementQueue
+from cluster_gw.store.snapshots import Snapshots
+from cluster_gw.store.status_board import StatusBoard
+
+REDIS_WITHIN_S: Final = 5.0
+VISITOR: Final = "visitor"
+FIRST_VERSION: Final = 1  # of a file, as in a group that has just started
+
+
+class Inspection:
+    """Reads what a worker that started now would know.
+
+    Args:
+        client: connected.
+        base: the document of the file.
+        prefix: of every key.
+    """
+
+    def __init__(self, client: RedisClient, base: Base, prefix: str) -> None:
+        self._client, self._base = client, base
+        scripts, keys = load_scripts(), Keys(prefix)
+        self._scripts, self._keys = scripts, keys
+        nothing_settled = SettlementQueue(
+            client,
+            Days(),
+            clock_ms=wall_ms,
+            monotonic_s=time.monotonic,
+            server_now_ms=lambda: 0,
+        )
+        self._models = ModelHealth(
+            client, scripts, keys, nothing_settled, monotonic_s=time.monotonic
+        )
+        self._providers = ProviderHealth(
+            client,
+            scripts,
+            keys,
+            nothing_settled,
+            worker_id=VISITOR,
+            monotonic_s=time.monotonic,
+        )
+        self._board = StatusBoard(client, scripts, keys, nothing_settled, wall_ms=wall_ms)
+
+    async def scene(self) -> Scene:
+        """Read everything that the way of a request depends on.
+
+        Raises:
+            StoreLostError: Redis is away.
+            ScriptContractError: a newer version writes what this one would misread.
+            ConfigInvalidError: what was changed through the admin API cannot be read.
+        """
+        await check_schema(self._client, self._keys)
+        serving = await self._serving()
+        models = list(list_models(serving.runtime))
+        await self._board.refresh()
+        await self._models.refresh(models)
+        await self._providers.refresh(provider for provider, _ in models)
+        return Scene(
+            serving=serving,
+            view=await self._view(serving),
+            foresight=self._foresight(),
+            clock=Clock(monotonic_s=time.monotonic, wall_ms=wall_ms),
+            chance=seed_chance(entropy.randbits(64)),
+        )
+
+    async def _serving(self) -> Serving:
+        """The file with what was changed through the admin API over it, as a worker takes it."""
+        overlay = await Overlays(self._client, self._scripts, self._keys).read(NO_OVERLAY)
+        merged = merge(self._base, patches_of(read_table(overlay.patches)))
+        return build_serving(merged.loaded.settings, overlay.version + FIRST_VERSION)
+
+    async def _view(self, serving: Serving) -> View:
+        snapshots = Snapshots(self._client, self._scripts, self._keys, worker_id=VISITOR)
+        reading = await snapshots.read(NO_SNAPSHOT)
+        return build_view(
+            reading,
+            serving.runtime,
+            Plans(self._keys, self._scripts),
+            time.monotonic(),
+            is_degraded=self._board.pool.is_degraded,
+            is_routed=self._is_routed,
+        )
+
+    def _is_routed(self, target: Target) -> bool:
+        route = target.route
+        return self._board.barring(route.provider, target.key.id, route.model) is None
+
+    def _foresight(self) -> Foresight:
+        client, scripts, keys = self._client, self._scripts, self._keys
+        return Foresight(
+            memory=Memory(Cursors(client, scripts, keys), Bonds(client, scripts, keys)),
+            conditions=Conditions(self._models, self._providers, self._board, lambda _: None),
+            estimator=Estimator(),
+            gates=Gates(client, scripts, keys, clock_ms=wall_ms),
+        )
+
+
+@contextlib.asynccontextmanager
+async def visit(
+    loaded: Loaded, environ: Mapping[str, str], redis_url: str
+) -> AsyncIterator[Inspection]:
+    """Connect for a look.
+
+    Args:
+        loaded: the configuration of the file.
+        environ: by which it was read.
+        redis_url: where Redis is, with `embedded:` resolved.
+
+    Raises:
+        StoreLostError: nobody answers there.
+    """
+    prefix = loaded.settings.redis.prefix
+    base = read_base(loaded.source.text, environ, loaded.source.files)
+    client = RedisClient(redis_url, prefix=prefix)
+    try:
+        await client.start(REDIS_WITHIN_S)
+        yield Inspection(client, base, prefix)
+    finally:
+        await client.close()
