@@ -11,6 +11,7 @@ from cluster_gw.app.quotas import QuotaReports
 from cluster_gw.app.records import RecordWatch
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.standby import Standby
+from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
 from cluster_gw.core.routing.posterior import seed_chance
@@ -39,10 +40,11 @@ from cluster_gw.store.estimates import Estimates
 from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
+from cluster_gw.store.overlays import Overlays
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
 from cluster_gw.store.tallies import FLUSH_S
-from cluster_gw.telemetry import catalog
+from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.upstream.client import UpstreamClient
@@ -69,6 +71,8 @@ class Engine:
         health: of models over all their keys, and of keys.
         quotas: what providers say of their limits.
         coordination: this worker among the others.
+        overlays: what was changed of the configuration.
+        config_watch: reads that.
         deps: what the endpoints work with.
         foresight: tells operators how a request would be routed.
     """
@@ -124,12 +128,15 @@ class Engine:
             registry=registry,
         )
         RecordWatch(base)
+        self.overlays = Overlays(self.redis, self._scripts, self._keys)
+        self.config_watch = watch_config(base, self.overlays)
         self._sharing = Sharing(
             base,
             current,
             bars=self._admissions.bars,
             health=self.health,
             coordination=self.coordination,
+            config_watch=self.config_watch,
         )
         self._alone = Alone(
             self.redis,
@@ -215,6 +222,10 @@ class Engine:
         runner.every(LEARN_S, "learn", self.learner.look)
         runner.every(FLUSH_S, "statistics", self._admissions.tallies.flush)
 
+    def refit(self) -> None:
+        """Rank by the configuration in force, if it has changed since."""
+        self._sharing.refit()
+
     async def start(self) -> bool:
         """Connect; tell whether Redis answers.
 
@@ -227,6 +238,7 @@ class Engine:
             await self.open_schema()
         except StoreLostError:
             return False
+        await self.config_watch.look()
         await self._standby.look()
         return True
 
@@ -290,6 +302,20 @@ class Engine:
         put(catalog.ESTIMATE_PAIRS, value=self._estimator.pairs)
         put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
+
+
+def watch_config(base: Base, overlays: Overlays) -> ConfigWatch:
+    """Watch what is changed of the configuration; what is unusual goes to the log."""
+    log, worker = base.log, base.worker_id
+    return ConfigWatch(
+        overlays,
+        on_unreadable=lambda detail: log.event(
+            events.CONFIG_UNREADABLE, worker=worker, detail=detail
+        ),
+        on_restored=lambda version: log.event(
+            events.CONFIG_RESTORED, worker=worker, overlay_version=version
+        ),
+    )
 
 
 def wall_ms() -> int:

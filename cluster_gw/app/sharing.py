@@ -9,6 +9,8 @@ from typing import Final
 from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
+from cluster_gw.background.config_watch import LOOK_S as CONFIG_LOOK_S
+from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
 from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
@@ -22,6 +24,7 @@ from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
 from cluster_gw.store.events import (
+    ConfigEvent,
     Event,
     HealthEvent,
     ModelEvent,
@@ -51,6 +54,7 @@ class Sharing:
         bars: what is known to be barred.
         health: what is known beyond single targets.
         coordination: this worker among the others.
+        config_watch: knows what was changed of the configuration.
     """
 
     def __init__(
@@ -61,7 +65,9 @@ class Sharing:
         bars: Bars,
         health: Health,
         coordination: Coordination,
+        config_watch: ConfigWatch,
     ) -> None:
+        self._config_watch = config_watch
         self._base, self._current = base, current
         self._bars, self._health, self._coordination = bars, health, coordination
         redis, scripts, keys = base.redis, base.scripts, base.keys
@@ -107,11 +113,13 @@ class Sharing:
         runner.every(CAMPAIGN_S, "snapshot_campaign", self._builder.campaign)
         runner.every(LOOK_S, "snapshot_build", self._builder.look)
         runner.every(FOLLOW_S, "snapshot_follow", self._follow)
+        runner.every(CONFIG_LOOK_S, "config_look", self._config_watch.look)
 
     async def stop(self) -> None:
         """Hear nothing any more, and give the role up; the jobs have ended before."""
         await self._bus.close()
         await self._follower.stop()
+        await self._config_watch.stop()
         with contextlib.suppress(StoreLostError):
             await self._leadership.resign()
 
@@ -127,6 +135,9 @@ class Sharing:
             case ProviderEvent():
                 self._health.providers.hear(event)
                 self._count("provider", event)
+            case ConfigEvent():
+                self._config_watch.look_soon()
+                self._count("config", event)
             case StatusEvent():
                 self._health.status_watch.look_soon()
                 self._count("status", event)
@@ -154,6 +165,7 @@ class Sharing:
         if is_up:  # a call that cannot be sent would count as lost
             self._follower.look_soon()
             self._health.status_watch.look_soon()
+            self._config_watch.look_soon()
 
     async def _follow(self) -> None:
         await self._follower.look()
@@ -162,8 +174,12 @@ class Sharing:
         version = self._current.view.snapshot.version
         if now_ms is not None and self._bus.is_up and self._hearing.is_deaf(version, now_ms):
             self._bus.renew()
+        self.refit()
+
+    def refit(self) -> None:
+        """Rank by the configuration in force, if it has changed since."""
         if self._reading is not None and self._fitted_to is not self._current.serving:
-            self._fit(*self._reading)  # the configuration has changed since
+            self._fit(*self._reading)
 
     def _watch_bus(self) -> None:
         """Say once that nothing is heard though Redis is there, such as for want of rights."""

@@ -19,21 +19,21 @@ import msgspec
 import uvicorn
 import uvloop
 
+from cluster_gw.app.configuration import Configuration
+from cluster_gw.app.editing import Editing
 from cluster_gw.app.engine import Engine
-from cluster_gw.app.serving import build_serving
 from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.schema_watch import SchemaWatch
-from cluster_gw.errors import ConfigInvalidError, ScriptContractError
+from cluster_gw.errors import ScriptContractError
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
-from cluster_gw.server.serving import Current
-from cluster_gw.settings import load_shared
+from cluster_gw.settings.loading import load_plain, read_shared
 from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
@@ -111,14 +111,17 @@ class Worker:
     def __init__(self, options: WorkerOptions, environ: Mapping[str, str]) -> None:
         self._options = options
         self._environ = environ
-        self._settings = load_shared(options.config_fd, environ).settings
+        base = read_shared(options.config_fd, environ)
+        self._settings = load_plain(base.plain, base).settings
         self.log = Log(console=self._settings.telemetry.log == "text")
         self._registry = Registry()
         self._registry.on_read(self._count_lost_lines)
-        self._version = options.generation
         self._exit_code = 0
         self._losses = Seldom(time.monotonic)
-        self._current = Current(build_serving(self._settings, self._version))
+        self._configuration = Configuration(
+            base, generation=options.generation, log=self.log, registry=self._registry
+        )
+        self._current = self._configuration.current
 
     async def run(self) -> int:
         """Serve until told to stop."""
@@ -136,6 +139,8 @@ class Worker:
             ),
         )
         engine.redis.on_change(lambda is_up: self._note_redis(engine, is_up=is_up))
+        engine.config_watch.when_read(self._configuration.take_over)
+        self._configuration.when_changed(engine.refit)
         self._data = self._data_server(engine.deps)
         control = self._control_server(engine)
         runner = Runner(self.log)
@@ -173,7 +178,7 @@ class Worker:
             lambda: engine.is_redis_used,
             self._begin_drain,
             time.monotonic,
-            build_admin(Desk(deps=engine.deps, foresight=engine.foresight)),
+            build_admin(self._desk(engine)),
         )
         return _QuietServer(
             uvicorn.Config(
@@ -187,6 +192,16 @@ class Worker:
             )
         )
 
+    def _desk(self, engine: Engine) -> Desk:
+        editor = Editing(
+            self._configuration,
+            engine.overlays,
+            engine.config_watch,
+            mint_id=engine.deps.mint_id,
+            server_ms=engine.coordination.server_clock_ms,
+        )
+        return Desk(deps=engine.deps, foresight=engine.foresight, editor=editor)
+
     async def _serve_data(self) -> None:
         with socket.socket(fileno=self._options.socket_fd) as listener:
             listener.settimeout(0)
@@ -194,7 +209,7 @@ class Worker:
             self.log.event(
                 events.WORKER_STARTED,
                 worker=self._options.worker_id,
-                config_version=self._version,
+                config_version=self._configuration.version,
             )
             tune_gc()
             await self._data.serve(sockets=[listener])
@@ -280,17 +295,8 @@ class Worker:
         self._begin_drain()
 
     def _reload(self) -> None:
-        """Swap in a new configuration, or keep the old one and say why."""
-        try:
-            settings = load_shared(self._options.config_fd, self._environ).settings
-        except ConfigInvalidError as error:
-            self._registry.add(catalog.CONFIG_RELOADS, "refused")
-            self.log.event(events.CONFIG_REFUSED, faults=list(error.faults))
-            return
-        self._version += 1
-        self._current.serving = build_serving(settings, self._version)
-        self._registry.add(catalog.CONFIG_RELOADS, "applied")
-        self.log.event(events.CONFIG_LOADED, config_version=self._version)
+        """Swap in a new file, or keep the old one and say why."""
+        self._configuration.reload(lambda: read_shared(self._options.config_fd, self._environ))
 
     def _note_redis(self, engine: Engine, *, is_up: bool) -> None:
         if not self._current.is_started or self._current.is_draining:

@@ -176,13 +176,16 @@ def _ordered(plain: Plain, combo: Plain, fields: Plain) -> Plain:
     """Spell an `order` out: its routes first as far as there are such, then all other members."""
     order = fields.get("order")
     rest = {name: value for name, value in fields.items() if name != "order"}
-    if not isinstance(order, list):
-        return rest
-    routes = all_routes(plain)
     base = rest.get("members", combo.get("members", "all"))
-    members = [*routes] if isinstance(base, str) else [*(base or [])]
+    if order is None or not isinstance(base, str | list):
+        return rest  # wrong members are found with all else that is wrong
+    routes = all_routes(plain)
+    members = [*routes] if isinstance(base, str) else _mentioned(base)
     flags = {_route_in(one, routes): _flag_in(one) for one in members}
-    chain = {route: _flag_in(one) for one in order if (route := _route_in(one, routes)) in flags}
+    entries = _mentioned(order) if isinstance(order, list) else []
+    if not isinstance(order, list) or len(entries) < len(order):
+        raise PatchError(f"combos.{combo['id']}.order: expected a list of routes and their flags")
+    chain = {route: _flag_in(one) for one in entries if (route := _route_in(one, routes)) in flags}
     rest["members"] = [
         {"route": route, "enabled": enabled}
         for route, enabled in {
@@ -193,9 +196,18 @@ def _ordered(plain: Plain, combo: Plain, fields: Plain) -> Plain:
     return rest
 
 
-def _route_in(member: Any, routes: list[str]) -> Any:
-    name = member.get("route") if isinstance(member, dict) else member
-    return (route_of(name, routes) or name) if isinstance(name, str) else name
+def _mentioned(members: list[Any]) -> list[Any]:
+    """Those that name a route at all."""
+    return [
+        one
+        for one in members
+        if isinstance(one.get("route") if isinstance(one, dict) else one, str)
+    ]
+
+
+def _route_in(member: Any, routes: list[str]) -> str:
+    name: str = member["route"] if isinstance(member, dict) else member
+    return route_of(name, routes) or name
 
 
 def _flag_in(member: Any) -> Any:

@@ -148,6 +148,11 @@ CONFIG_RELOADS: Final = _counter(
 CONFIG_VERSION: Final = _gauge(
     "gw_config_version_count", "Version of the configuration in force.", merge=Merge.MAX
 )
+CONFIG_PATCHES_DROPPED: Final = _gauge(
+    "gw_config_patches_dropped_count",
+    "Changes made through the admin API that do not fit the file of a worker; the most of any.",
+    merge=Merge.MAX,
+)
 KEYS_BARRED: Final = _gauge(
     "gw_keys_barred_count", "Provider keys that checks found to be rejected.", merge=Merge.MAX
 )

@@ -107,6 +107,27 @@ CONFIG_LOADED: Final = _event(
 CONFIG_REFUSED: Final = _event(
     "config.refused", Level.ERROR, "A new file is invalid; the old one stays.", "faults"
 )
+CONFIG_PATCH_DROPPED: Final = _event(
+    "config.patch_dropped",
+    Level.WARNING,
+    "A change made through the admin API does not fit the file of this worker; the rest holds.",
+    "patch",
+    "faults",
+)
+CONFIG_UNREADABLE: Final = _event(
+    "config.unreadable",
+    Level.WARNING,
+    "What stands in Redis of the configuration cannot be read; the last one stays in force.",
+    "worker",
+    "detail",
+)
+CONFIG_RESTORED: Final = _event(
+    "config.restored",
+    Level.WARNING,
+    "Redis had lost changes of the configuration; this worker has put them back.",
+    "worker",
+    "overlay_version",
+)
 CONFIG_WARNED: Final = _event(
     "config.warned", Level.WARNING, "A setting was ignored and its default used.", "detail"
 )

@@ -9,14 +9,18 @@ import io
 from collections.abc import Generator, Mapping
 from typing import Any, Self
 
+import httpx
 import msgspec
 import uvicorn
 
-from cluster_gw.app import Engine, build_serving
+from cluster_gw.app import Engine
+from cluster_gw.app.configuration import Configuration
+from cluster_gw.app.editing import Editing
+from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
-from cluster_gw.server.serving import Current
-from cluster_gw.settings import load_bytes
+from cluster_gw.settings.loading import read_base
 from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -55,11 +59,12 @@ class Gateway:
     ) -> None:
         document = {"auth": {"mode": "none"}, **config}
         document["redis"] = {"url": redis_url, "prefix": prefix, "when_lost": when_lost}
-        self.settings = load_bytes(msgspec.json.encode(document), environ or {}).settings
+        base = read_base(msgspec.json.encode(document), environ or {})
         self.registry = Registry()
         self.stream = io.BytesIO()
         self.log = Log(self.stream)
-        self.current = Current(build_serving(self.settings, 1))
+        self.configuration = Configuration(base, generation=1, log=self.log, registry=self.registry)
+        self.settings, self.current = self.configuration.settings, self.configuration.current
         self._redis_url = redis_url
         self._prefix = prefix
 
@@ -73,6 +78,8 @@ class Gateway:
             registry=self.registry,
             lost=LostPolicy(mode=Mode(self.settings.redis.when_lost)),
         )
+        self.engine.config_watch.when_read(self.configuration.take_over)
+        self.configuration.when_changed(self.engine.refit)
         await self.engine.start()
         self._server = _Server(
             uvicorn.Config(
@@ -103,6 +110,20 @@ class Gateway:
         await self._task
         await self.engine.settle()
         await self.engine.stop()
+
+    def admin(self) -> httpx.AsyncClient:
+        """A client of this worker's admin API, as the supervisor reaches it."""
+        editor = Editing(
+            self.configuration,
+            self.engine.overlays,
+            self.engine.config_watch,
+            mint_id=self.engine.deps.mint_id,
+            server_ms=self.engine.coordination.server_clock_ms,
+        )
+        engine = self.engine
+        desk = Desk(deps=engine.deps, foresight=engine.foresight, editor=editor)
+        transport = httpx.ASGITransport(build_admin(desk), raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://worker")
 
     def events(self) -> list[dict[str, Any]]:
         """Every log line so far."""

@@ -6,12 +6,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 import aiohttp
-import httpx
 import pytest
 from redis import Redis
 
-from cluster_gw.server.admin.desk import Desk
-from cluster_gw.server.admin.table import build_admin
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
@@ -23,9 +20,7 @@ FAILS: Final = {"kind": "status", "code": 500}
 
 async def ask(gateway: Gateway, question: Any, path: str = "/api/explain") -> tuple[int, Any]:
     """Ask the admin API of a worker."""
-    app = build_admin(Desk(deps=gateway.engine.deps, foresight=gateway.engine.foresight))
-    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://worker") as client:
+    async with gateway.admin() as client:
         sent = {"content": question} if isinstance(question, bytes) else {"json": question}
         answer = await client.post(path, **sent)
         return answer.status_code, answer.json()

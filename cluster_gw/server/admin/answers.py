@@ -7,7 +7,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cluster_gw.errors import ClientFault, ErrorBody, GatewayError, StoreLostError
+from cluster_gw.errors import (
+    ClientFault,
+    ErrorBody,
+    GatewayError,
+    RecordUnreadableError,
+    StoreLostError,
+)
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.answers import internal_error
 from cluster_gw.surfaces.chat_completions import ChatCompletions
@@ -89,8 +95,9 @@ def answers_to_faults(desk: Desk) -> dict[Any, Answer]:
         body = fault.body if isinstance(fault, GatewayError) else internal_error()
         return _error(desk, body)
 
-    async def redis_lost(_request: Request, _fault: Exception) -> Response:
-        return _error(desk, redis_away())
+    async def redis_lost(_request: Request, fault: Exception) -> Response:
+        is_there = isinstance(fault, RecordUnreadableError)
+        return _error(desk, record_unreadable() if is_there else redis_away())
 
     async def unrouted(request: Request, fault: Exception) -> Response:
         status = fault.status_code if isinstance(fault, HTTPException) else 500
@@ -119,6 +126,17 @@ def redis_away() -> ErrorBody:
         code="redis_lost",
         message="Redis did not answer; nothing is known to be changed. Look before you repeat.",
         retryable=True,
+        retry_after_ms=MS_PER_S,
+    )
+
+
+def record_unreadable() -> ErrorBody:
+    """The error of a call that needs a record somebody else has written to."""
+    return ErrorBody(
+        status=503,
+        type="service_unavailable",
+        code="record_unreadable",
+        message="a record in Redis is not as the gateway writes it; the log names it",
         retry_after_ms=MS_PER_S,
     )
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from cluster_gw.pipeline.foresight import Foresight
+from cluster_gw.server.admin.editor import Editor
 from cluster_gw.server.inference import Deps
 
 
@@ -12,12 +13,14 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         deps: what its inference endpoints work with.
         foresight: asks how a request would be routed.
+        editor: shows and changes the configuration.
     """
 
     deps: Deps
     foresight: Foresight
+    editor: Editor
 
     @property
     def config_version(self) -> int:
         """The version of the configuration in force here."""
-        return self.deps.current.serving.runtime.catalog.version
+        return self.editor.version

@@ -1,0 +1,118 @@
+"""The configuration in force in this worker: its file, and the overlay over it.
+
+Either may change. Each change is checked as a whole and swapped in with one assignment, or leaves
+everything as it was; nothing that is learned or counted lives here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cluster_gw.app.serving import build_serving
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.server.serving import Current
+from cluster_gw.settings import Settings
+from cluster_gw.settings.loading import Base
+from cluster_gw.settings.overlay import Dropped, Merged, Table, merge, patches_of, read_table
+from cluster_gw.settings.shown import show
+from cluster_gw.store.overlays import NO_OVERLAY, Overlay
+from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
+
+
+class Configuration:
+    """Keeps both, and what they make together.
+
+    Args:
+        base: the file.
+        generation: its version since the group started, from 1.
+        log: where events go.
+        registry: where numbers go.
+
+    Attributes:
+        current: what requests see; the parts of the worker hold it.
+        base: the file as it is now.
+        overlay: what is over it.
+        table: the same, read.
+
+    Raises:
+        ConfigInvalidError: the file cannot be used.
+    """
+
+    def __init__(self, base: Base, *, generation: int, log: Log, registry: Registry) -> None:
+        self.base, self.overlay = base, NO_OVERLAY
+        self.table: Table = {}
+        self._generation = generation
+        self._log, self._registry = log, registry
+        self._merged = merge(base, ())
+        self._shown: Mapping[str, Any] | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self.current = Current(build_serving(self.settings, self.version))
+        registry.on_read(self._read)
+
+    @property
+    def version(self) -> int:
+        """`config_version`: grows with every change of the file or of the overlay."""
+        return self._generation + self.overlay.version
+
+    @property
+    def settings(self) -> Settings:
+        """What holds."""
+        return self._merged.loaded.settings
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The patches that do not fit this worker's file."""
+        return self._merged.dropped
+
+    def shown(self) -> Mapping[str, Any]:
+        """What holds, as an operator may see it."""
+        if self._shown is None:
+            self._shown = show(self.settings)
+        return self._shown
+
+    def when_changed(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called after each change, before any request sees it."""
+        self._listeners.append(tell)
+
+    def reload(self, read: Callable[[], Base]) -> None:
+        """Take over a changed file, or keep the old one and say why."""
+        try:
+            base = read()
+            merged = merge(base, patches_of(self.table))
+        except ConfigInvalidError as error:
+            self._registry.add(catalog.CONFIG_RELOADS, "refused")
+            self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
+            return
+        self.base = base
+        self._generation += 1
+        self._put_in_force(merged)
+
+    def take_over(self, overlay: Overlay) -> None:
+        """Take over another overlay, but for what does not fit; other text changes nothing."""
+        try:
+            table = read_table(overlay.patches)
+        except ConfigInvalidError as error:
+            self._registry.add(catalog.CONFIG_RELOADS, "refused")
+            self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
+            return
+        merged = merge(self.base, patches_of(table))
+        self.overlay, self.table = overlay, table
+        self._put_in_force(merged)
+
+    def _put_in_force(self, merged: Merged) -> None:
+        before = {one.patch.name: one.faults for one in self._merged.dropped}
+        self._merged, self._shown = merged, None
+        self.current.serving = build_serving(self.settings, self.version)
+        for tell in self._listeners:
+            tell()
+        self._registry.add(catalog.CONFIG_RELOADS, "applied")
+        self._log.event(events.CONFIG_LOADED, config_version=self.version)
+        for one in merged.dropped:
+            if before.get(one.patch.name) != one.faults:
+                self._log.event(
+                    events.CONFIG_PATCH_DROPPED, patch=one.patch.name, faults=list(one.faults)
+                )
+
+    def _read(self) -> None:
+        self._registry.put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))

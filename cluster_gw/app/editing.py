@@ -1,0 +1,146 @@
+"""Changes an operator makes while everything runs: checked as a whole, then stored for all."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from cluster_gw.app.configuration import Configuration
+from cluster_gw.background.config_watch import ConfigWatch
+from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
+from cluster_gw.server.admin.editor import Change, DroppedPatch
+from cluster_gw.settings.overlay import Table, changed, check_change, patches_of, write_table
+from cluster_gw.settings.patches import Patch
+from cluster_gw.store.overlays import Overlay, Overlays
+
+TRIES: Final = 5
+SHOWN_FAULTS: Final = 5
+VALID_MS: Final = 1000  # the caller is answered before
+
+
+class Editing:
+    """Writes the overlay.
+
+    Args:
+        configuration: what is in force here.
+        overlays: where it is stored.
+        watch: knows the present one.
+        mint_id: gives a name that nothing else has.
+        server_ms: the server's clock; None while it was not heard.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        overlays: Overlays,
+        watch: ConfigWatch,
+        *,
+        mint_id: Callable[[], str],
+        server_ms: Callable[[], float | None],
+    ) -> None:
+        self._configuration, self._overlays, self._watch = configuration, overlays, watch
+        self._mint_id, self._server_ms = mint_id, server_ms
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def version(self) -> int:
+        """`config_version` of this worker."""
+        return self._configuration.version
+
+    def shown(self) -> Mapping[str, Any]:
+        """What holds, without secrets."""
+        return self._configuration.shown()
+
+    def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """What was changed, by noun and id."""
+        return self._configuration.table
+
+    def dropped(self) -> list[DroppedPatch]:
+        """What of it does not fit the file of this worker."""
+        return [
+            DroppedPatch(patch=one.patch.name, faults=one.faults)
+            for one in self._configuration.dropped
+        ]
+
+    async def write(self, changes: Sequence[Change], seen: int | None) -> None:
+        """Store changes for all workers; they are in force here when this returns.
+
+        Args:
+            changes: they hold together or not at all.
+            seen: the `config_version` its writer saw; None for whatever it is.
+
+        Raises:
+            ClientFault: they do not fit, or the version is another one; nothing was stored.
+            StoreLostError: Redis is away; nothing is known to be stored.
+        """
+        async with self._one_at_a_time:
+            for _ in range(TRIES):
+                await self._watch.read()
+                if seen is not None and seen != self.version:
+                    raise self._conflict()
+                table = self._changed(changes)
+                if table == self._configuration.table:
+                    return
+                if await self._store(table):
+                    return
+            raise self._conflict()
+
+    async def clear(self, seen: int | None) -> None:
+        """Go back to the files; arguments and errors as those of `write`."""
+        gone = [
+            Change(noun=noun, id=name, fields={}, remove=True)
+            for noun, ids in self._configuration.table.items()
+            for name in ids
+        ]
+        await self.write(gone, seen)
+
+    def _changed(self, changes: Sequence[Change]) -> Table:
+        held, dropped = self._configuration, {one.patch for one in self.dropped()}
+        table = held.table
+        for one in changes:
+            patch = Patch(noun=one.noun, id=one.id, fields=dict(one.fields))
+            table = changed(table, patch, remove=one.remove)
+        names = {f"{one.noun}.{one.id}" for one in changes}
+        whole = [one for one in patches_of(table) if one.name not in dropped - names]
+        try:
+            check_change(held.base, whole, names)
+        except ConfigInvalidError as fault:
+            raise ClientFault(does_not_fit(fault.faults)) from None
+        return table
+
+    async def _store(self, table: Table) -> bool:
+        try:
+            text = write_table(table)
+        except ConfigInvalidError as fault:
+            raise ClientFault(does_not_fit(fault.faults)) from None
+        now_ms = self._server_ms()
+        stored = await self._overlays.replace(
+            self._watch.known,
+            Overlay(id=self._mint_id(), patches=text),
+            valid_until_ms=0 if now_ms is None else round(now_ms) + VALID_MS,
+        )
+        if stored is not None:
+            self._watch.take(stored)
+        return stored is not None
+
+    def _conflict(self) -> ClientFault:
+        return ClientFault(
+            ErrorBody(
+                status=412,
+                type="invalid_request_error",
+                code="config_conflict",
+                message=f"the configuration has version {self.version} by now; nothing was stored",
+                param="If-Match",
+            )
+        )
+
+
+def does_not_fit(faults: Sequence[str]) -> ErrorBody:
+    """The error of a change that the configuration as a whole does not take."""
+    place, _, _ = faults[0].partition(": ")
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_request",
+        message="; ".join(faults[:SHOWN_FAULTS]),
+        param=place,
+    )

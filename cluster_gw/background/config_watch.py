@@ -1,0 +1,98 @@
+"""Keeps the overlay this worker knows the present one; puts back what Redis has lost of it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.store.overlays import NO_OVERLAY, Overlay, Overlays
+
+LOOK_S: Final = 1.0  # what is told of a change may get lost
+
+
+class ConfigWatch:
+    """Reads the overlay when there is another.
+
+    Args:
+        overlays: where it is.
+        on_unreadable: called with the reason when it cannot be read; the last one stays.
+        on_restored: called with the version that Redis had lost and has again.
+
+    Attributes:
+        known: the one that was read last.
+    """
+
+    def __init__(
+        self,
+        overlays: Overlays,
+        *,
+        on_unreadable: Callable[[str], None],
+        on_restored: Callable[[int], None],
+    ) -> None:
+        self.known = NO_OVERLAY
+        self._overlays = overlays
+        self._on_unreadable = on_unreadable
+        self._on_restored = on_restored
+        self._listeners: list[Callable[[Overlay], None]] = []
+        self._told = ""
+        self._is_due = False
+        self._running: asyncio.Task[None] | None = None
+
+    def when_read(self, tell: Callable[[Overlay], None]) -> None:
+        """Have `tell` called with each new one."""
+        self._listeners.append(tell)
+
+    async def look(self) -> None:
+        """Read it if it is another one than before; while Redis is away the last one stays."""
+        with contextlib.suppress(StoreLostError):
+            await self.read()
+
+    async def read(self) -> None:
+        """Read it if it is another one than before.
+
+        Raises:
+            StoreLostError: Redis is away, or the record is not as we write it.
+        """
+        try:
+            found = await self._overlays.read(self.known)
+        except ScriptContractError as fault:
+            if self._told != str(fault):
+                self._on_unreadable(str(fault))
+            self._told = str(fault)
+            return
+        self._told = ""
+        known = self.known
+        if found.version < known.version:
+            # A failover, or an emptied server: what was acknowledged holds all the same. Whoever
+            # writes first is right; the version stays what it was.
+            restored = await self._overlays.replace(found, known)
+            if restored is not None:
+                self._on_restored(known.version)
+            return  # the next look finds what stands there
+        self.take(found)
+
+    def take(self, overlay: Overlay) -> None:
+        """Know this one from now on: it was read, or written by this worker."""
+        is_new = (overlay.version, overlay.id) != (self.known.version, self.known.id)
+        if is_new and overlay.version >= self.known.version:
+            self.known = overlay
+            for tell in self._listeners:
+                tell(overlay)
+
+    def look_soon(self) -> None:
+        """Look out of turn, in the background; once more if this is said while reading."""
+        self._is_due = True
+        if self._running is None or self._running.done():
+            self._running = asyncio.get_running_loop().create_task(self._catch_up())
+
+    async def stop(self) -> None:
+        """End what `look_soon` began."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _catch_up(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            await self.look()

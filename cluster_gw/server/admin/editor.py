@@ -1,0 +1,61 @@
+"""How the routes of the admin API show and change the configuration, whoever keeps it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What is changed of one thing of the configuration.
+
+    Attributes:
+        noun: `models`, `keys`, `profiles`, `combos` or `settings`.
+        id: which of them.
+        fields: new values; null goes back to what the file says.
+        remove: all of it goes back to what the file says.
+    """
+
+    noun: str
+    id: str
+    fields: Mapping[str, Any]
+    remove: bool = False
+
+
+class DroppedPatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that does not fit the file of this worker, and why."""
+
+    patch: str
+    faults: tuple[str, ...]
+
+
+class Editor(Protocol):
+    """Shows and changes the configuration."""
+
+    @property
+    def version(self) -> int:
+        """`config_version` of this worker."""
+
+    def shown(self) -> Mapping[str, Any]:
+        """`models`, `keys`, `combos`, `routing`, `default_combo` as they hold; no secret."""
+
+    def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """What was changed, by noun and id."""
+
+    def dropped(self) -> list[DroppedPatch]:
+        """What of it does not fit the file of this worker."""
+
+    async def write(self, changes: Sequence[Change], seen: int | None) -> None:
+        """Store changes for all workers; they are in force here when this returns.
+
+        Args:
+            changes: they hold together or not at all.
+            seen: the `config_version` its writer saw; None for whatever it is.
+
+        Raises:
+            ClientFault: they do not fit, or the version is another one; nothing was stored.
+            StoreLostError: Redis is away; nothing is known to be stored.
+        """
+
+    async def clear(self, seen: int | None) -> None:
+        """Go back to the files; as `write`."""
