@@ -5,7 +5,7 @@ from typing import Final
 
 from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
-from cluster_gw.core.routing.catalog import Catalog
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import build_targets
 from cluster_gw.providers import provider_for
@@ -86,10 +86,7 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
     """A client may ask for its combos and for every route that is a member of one of them."""
     scope = None
     if EVERYTHING not in client.combos:
-        named = {ComboId(name) for name in client.combos}
-        combos = [routes.combos[name] for name in named if name in routes.combos]
-        members = {member.route for combo in combos for member in combo.members}
-        scope = frozenset[str](named | members)
+        scope = frozenset[str](name for named in client.combos for name in _scope(named, routes))
     return Client(
         id=ClientId(client.id),
         key_digest=bytes.fromhex(client.key_sha256),
@@ -97,6 +94,17 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
         detail=client.detail,
         allowance=_allowance(client.limits),
     )
+
+
+def _scope(named: str, routes: Catalog) -> set[str]:
+    """What the name of a combo, alias or group allows: itself and its members, also disabled."""
+    combo = routes.combos.get(ComboId(named))
+    if combo is not None:
+        return {named, *(member.route for member in combo.members)}
+    resolved = routes.resolve(named)
+    if resolved is None:
+        return set()
+    return {resolved.combo, *(route.id for route in (*resolved.routes, *resolved.disabled))}
 
 
 def _allowance(limits: ClientLimits) -> Allowance | None:

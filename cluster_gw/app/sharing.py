@@ -216,7 +216,7 @@ class Sharing:
         board, route = self._health.board, target.route
         if not board.bars_any:
             return True
-        return board.barring(route.provider, target.key.id, route.model) is None
+        return board.barring(route.provider, target.key.id, route.subject) is None
 
     async def _survey_all(self) -> Findings:
         runtime, keys = self._current.serving.runtime, self._base.keys

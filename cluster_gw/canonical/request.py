@@ -19,6 +19,22 @@ class Dialect(StrEnum):
     GEMINI = "gemini"
 
 
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client asks for besides a model: other models, and providers by name.
+
+    Attributes:
+        models: tried one after the other, after `model` where that is given too.
+        order: providers that go first, in this order.
+        only: the only providers that may serve; None when all may.
+        ignore: providers that may not.
+    """
+
+    models: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+
+
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One generation request.
 
@@ -39,6 +55,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         has_history: the model has answered in this conversation before.
         last_user_text: text of the last user message; only looked at, never kept or written down.
         user: the client's `user` label, if any.
+        wishes: None for most requests.
         fields: top-level members of the body as raw JSON, in order.
     """
 
@@ -58,6 +75,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     has_history: bool = False
     last_user_text: str = ""
     user: str | None = None
+    wishes: Wishes | None = None
     fields: dict[str, msgspec.Raw]
 
     @property

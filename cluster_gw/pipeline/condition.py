@@ -46,11 +46,11 @@ class Conditions:
         """Tell why the target's key or its model may not be used now: what lasts longest."""
         provider = target.route.provider
         if self._board.bars_any:
-            barred = self._board.barring(provider, target.key.id, target.route.model)
+            barred = self._board.barring(provider, target.key.id, target.limits.model)
             if barred is not None:
                 return barred
         of_provider = self._providers.barring(provider)
-        of_model = self._models.barring((provider, target.route.model))
+        of_model = self._models.barring((provider, target.limits.model))
         if of_provider is None or of_model is None:
             return of_provider or of_model
         return max(of_provider, of_model, key=lambda refusal: refusal.retry_after_ms)
@@ -102,7 +102,7 @@ class Conditions:
         route = target.route
         self._board.prove(
             route.provider,
-            route.model,
+            route.subject,
             proof=finding.proof.value,
             request=request_id,
             reason=finding.reason,
@@ -125,4 +125,4 @@ class Conditions:
 
 def list_models(runtime: Runtime) -> Iterable[ModelName]:
     """Every model of a configuration."""
-    return ((route.provider, route.model) for route in runtime.catalog.routes.values())
+    return ((route.provider, route.subject) for route in runtime.catalog.routes.values())

@@ -13,8 +13,8 @@ from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
-from cluster_gw.core.routing.catalog import Catalog
 from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.targets import Targets
 
 

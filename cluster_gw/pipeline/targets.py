@@ -7,9 +7,10 @@ import msgspec
 from cluster_gw.core.limits.caps import scale_weight
 from cluster_gw.core.limits.estimate import raised_at_most
 from cluster_gw.core.outcome.trace import routed_via
-from cluster_gw.core.routing.catalog import Catalog, Key, Route
+from cluster_gw.core.routing.catalog import Key, Route
 from cluster_gw.core.routing.key_choice import order_keys
 from cluster_gw.core.routing.ranking import Ranking
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.providers.base import Provider
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.units import KeyId, RouteId
@@ -73,7 +74,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             provider=route.provider,
             account=key.account,
             key=key.id,
-            model=route.model,
+            model=route.subject,
             day_reset=route.day_reset,
             model_limits=route.limits,
             key_limits=key.limits,
@@ -86,7 +87,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         headers=codec.request_headers(secret),
         secret=secret,
         check_url=codec.check_url(key.base_url or route.base_url) if secret else None,
-        via=routed_via(route.provider, route.model).encode(),
+        via=routed_via(route.provider, route.subject).encode(),
         most_tokens=raised_at_most(token_limits(route, key)),
     )
 

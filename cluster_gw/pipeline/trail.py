@@ -40,7 +40,7 @@ def record_success(
         ordinal=len(exchange.records) + 1,
         route=target.route.id,
         provider=target.route.provider,
-        model=target.route.model,
+        model=target.route.subject,
         key_ordinal=exchange.key_ordinal(target),
         outcome=AttemptOutcome.SUCCESS,
         started_ms=_ms(started_s - exchange.started_s),
@@ -67,7 +67,7 @@ def record_failure(
         ordinal=len(exchange.records) + 1,
         route=target.route.id,
         provider=target.route.provider,
-        model=target.route.model,
+        model=target.route.subject,
         key_ordinal=exchange.key_ordinal(target),
         outcome=AttemptOutcome.REJECTED if is_rejected else AttemptOutcome.ERROR,
         code=verdict.code,
@@ -92,7 +92,7 @@ def skip_excluded(exclusions: Iterable[Exclusion]) -> list[Skipped]:
         Skipped(
             route=exclusion.route.id,
             provider=exclusion.route.provider,
-            model=exclusion.route.model,
+            model=exclusion.route.subject,
             code=SkipCode(exclusion.code.value),
             detail=exclusion.detail,
         )
@@ -106,7 +106,7 @@ def skip_refused(exchange: Exchange, refused: Iterable[Refused]) -> list[Skipped
         Skipped(
             route=target.route.id,
             provider=target.route.provider,
-            model=target.route.model,
+            model=target.route.subject,
             code=SkipCode(refusal.gate.value),
             key_ordinal=exchange.key_ordinal(target),
             key=target.key.id,

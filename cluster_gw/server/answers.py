@@ -1,11 +1,41 @@
 """Errors as answers: status, headers and the body in the caller's dialect."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from cluster_gw.core.outcome.error_codes import ERROR_CODES
+from cluster_gw.core.routing.resolution import NameProblem
+from cluster_gw.core.routing.wishes import NameFault
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.headers import JSON_TYPE, identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.retry_headers import retry_headers
+
+SHOWN_CHARACTERS: Final = 128
+NAME_FAULTS: Final[Mapping[NameProblem, tuple[str, str]]] = MappingProxyType(
+    {
+        NameProblem.UNKNOWN: (
+            "model_not_found",
+            "The model {} does not exist; GET /v1/models lists what does.",
+        ),
+        NameProblem.DISABLED: (
+            "model_not_found",
+            "The model {} is disabled in the catalogue; GET /v1/models lists what is not.",
+        ),
+        NameProblem.NOT_ALLOWED: ("model_not_allowed", "This API key may not use the model {}."),
+        NameProblem.EMPTY: (
+            "empty_profile",
+            "The profile {} has no enabled model; enable one, or ask for a model by name.",
+        ),
+        NameProblem.NO_PROVIDER: (
+            "no_allowed_provider",
+            "No provider of the model {} is left by provider.only and provider.ignore.",
+        ),
+    }
+)
 
 
 async def send_error(
@@ -44,23 +74,19 @@ def draining_error() -> ErrorBody:
     )
 
 
+def name_fault(fault: NameFault) -> ErrorBody:
+    """The error of a name that this client gets nothing by."""
+    code, words = NAME_FAULTS[fault.problem]
+    known = ERROR_CODES[code]
+    return ErrorBody(
+        status=known.status,
+        type=known.type,
+        code=code,
+        param=fault.param,
+        message=words.format(f"'{fault.name[:SHOWN_CHARACTERS]}'"),
+    )
+
+
 def model_not_found(model: str) -> ErrorBody:
     """The error of a name that nothing has."""
-    return ErrorBody(
-        status=404,
-        type="invalid_request_error",
-        code="model_not_found",
-        param="model",
-        message=f"The model '{model[:128]}' does not exist; GET /v1/models lists what does.",
-    )
-
-
-def model_not_allowed(model: str) -> ErrorBody:
-    """The error of a name that exists but not for this client."""
-    return ErrorBody(
-        status=403,
-        type="permission_error",
-        code="model_not_allowed",
-        param="model",
-        message=f"This API key may not use the model '{model[:128]}'.",
-    )
+    return name_fault(NameFault(problem=NameProblem.UNKNOWN, name=model, param="model"))

@@ -1,9 +1,15 @@
 """`GET /v1/models` and `GET /v1/models/{id}`: what this client may ask for as `model`."""
 
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qs
 
-from cluster_gw.core.routing.catalog import Catalog, Combo, Route
+import msgspec
+
+from cluster_gw.core.routing.aliases import AUTO, PREFIX
+from cluster_gw.core.routing.catalog import Resolved, Route
+from cluster_gw.core.routing.resolution import Catalog, NameProblem
+from cluster_gw.core.routing.wishes import within
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.headers import JSON_TYPE, identity_headers
 from cluster_gw.pipeline.reply import Reply, Send
@@ -14,6 +20,25 @@ from cluster_gw.server.hints import echo_label
 from cluster_gw.server.inference import Deps
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.models import ListedModel, encode_model, encode_models
+from cluster_gw.units import ComboId
+
+OWNER: Final = "cluster-gw"
+NO_KEY: Final = "no_key"
+OFF: Final = "disabled"
+NARROWING: Final = ("available", "connected", "ready")
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that is listed.
+
+    Attributes:
+        name: for people.
+        is_alias: it stands for a way to choose among everything.
+    """
+
+    id: str
+    name: str
+    is_alias: bool = False
 
 
 class Models:
@@ -39,7 +64,12 @@ class Models:
         if isinstance(client, ErrorBody):
             answer = await self._deps.guard.judge(client, scope, serving.strangers)
         else:
-            answer = list_for(serving.runtime.catalog, client, scope["path_params"].get("model"))
+            answer = list_for(
+                serving.runtime.catalog,
+                client,
+                scope["path_params"].get("model"),
+                only_available=wants_available(scope["query_string"]),
+            )
         reply = Reply(send)
         if isinstance(answer, ErrorBody):
             await send_error(reply, self._surface, answer, label=label, request_id=request_id)
@@ -47,38 +77,99 @@ class Models:
             await reply.whole(200, [*identity_headers(label, request_id), JSON_TYPE], answer)
 
 
-def list_for(catalog: Catalog, client: Client, model: str | None) -> bytes | ErrorBody:
-    """Encode all models of a client, or one of them; an error when it has no such model."""
-    listed = [
-        *(_combo(catalog, c) for c in catalog.combos.values() if client.may_use(c.id)),
-        *(_route(r) for r in catalog.routes.values() if client.may_use(r.id)),
-    ]
-    if model is None:
-        return encode_models(listed)
-    for entry in listed:
-        if entry.id == model:
-            return encode_model(entry)
-    return model_not_found(model)
+def list_for(
+    catalog: Catalog, client: Client, model: str | None, *, only_available: bool = False
+) -> bytes | ErrorBody:
+    """Encode all models of a client, or one of them; an error when it has no such model.
+
+    Args:
+        catalog: of this configuration.
+        client: who asks.
+        model: the one that is asked for, by any of its names; None for all that are listed.
+        only_available: names that cannot serve are left out.
+    """
+    if model is not None:
+        known = catalog.resolve(model)
+        entry = _entry(catalog, client, _label(catalog, model, known))
+        return model_not_found(model) if entry is None else encode_model(entry)
+    entries = [_entry(catalog, client, label) for label in _labels(catalog, client)]
+    return encode_models(
+        entry for entry in entries if entry is not None and (entry.available or not only_available)
+    )
 
 
-def _combo(catalog: Catalog, combo: Combo) -> ListedModel:
-    routes = [catalog.routes[m.route] for m in combo.members if m.enabled]
-    routes = [route for route in routes if route.enabled]
+def _labels(catalog: Catalog, client: Client) -> Iterator[Label]:
+    """Names in the order of the listing: combos, `auto`, profiles, aliases, groups, routes.
+
+    Of several names for the same thing one is listed. An alias is useful to clients that may use
+    everything; a group where there are several routes to choose from.
+    """
+    listed: set[str] = set()
+    for label in _all_labels(catalog):
+        is_useful = not label.is_alias or client.may_use(ComboId(label.id))
+        if is_useful and label.id not in listed:
+            listed.add(label.id)
+            yield label
+
+
+def _all_labels(catalog: Catalog) -> Iterator[Label]:
+    for combo in catalog.combos.values():
+        yield Label(id=combo.id, name=combo.id)
+    yield Label(id=AUTO, name=AUTO)
+    for combo in catalog.combos.values():
+        if combo.is_profile:
+            yield Label(id=f"{PREFIX}{combo.id}", name=combo.id)
+    for alias in catalog.aliases:
+        yield Label(id=alias, name=alias, is_alias=True)
+    for group in catalog.groups:
+        if len(group.members) > 1:
+            yield Label(id=group.slug, name=group.label)
+    for route in catalog.routes.values():
+        yield Label(id=route.id, name=route.name or route.model)
+
+
+def _label(catalog: Catalog, model: str, resolved: Resolved | None) -> Label:
+    """The name of a model by whatever name it was asked for."""
+    for label in _all_labels(catalog):
+        if label.id == model:
+            return label
+    is_route = resolved is not None and len(resolved.routes) == 1
+    route = resolved.routes[0] if resolved is not None and is_route else None
+    return Label(id=model, name=model if route is None else route.name or route.model)
+
+
+def _entry(catalog: Catalog, client: Client, label: Label) -> ListedModel | None:
+    """What is listed of a name; None where this client has none of that name.
+
+    A profile without enabled members, or a model that is off in the catalogue, is listed as such.
+    """
+    resolved = catalog.resolve(label.id)
+    if resolved is None:
+        is_known = catalog.problem_of(label.id) is not NameProblem.UNKNOWN
+        if not is_known or not client.may_use(ComboId(label.id.removeprefix(PREFIX))):
+            return None
+        return _listed(label, (), OFF)
+    allowed = within(resolved, client.scope)
+    if allowed is None:
+        return None
+    has_key = any(route.keys for route in allowed.routes)
+    return _listed(label, allowed.routes, None if has_key else NO_KEY if allowed.routes else OFF)
+
+
+def _listed(label: Label, routes: Sequence[Route], reason: str | None) -> ListedModel:
     windows = [r.context_window for r in routes if r.context_window is not None]
+    is_route = len(routes) == 1 and routes[0].id == label.id
     return ListedModel(
-        id=combo.id,
-        owned_by="cluster-gw",
-        name=combo.id,
+        id=label.id,
+        owned_by=routes[0].provider if is_route else OWNER,
+        name=label.name,
         context_window=max(windows, default=None),
-        available=any(r.keys for r in routes),
+        available=reason is None,
+        unavailable_reason=reason,
     )
 
 
-def _route(route: Route) -> ListedModel:
-    return ListedModel(
-        id=route.id,
-        owned_by=route.provider,
-        name=route.name or route.model,
-        context_window=route.context_window,
-        available=route.enabled and bool(route.keys),
-    )
+def wants_available(query: bytes) -> bool:
+    """Whether a query asks for usable models only: `available`, `connected` or `ready`."""
+    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    return any(asked[name][-1].lower() not in {"false", "0"} for name in NARROWING if name in asked)

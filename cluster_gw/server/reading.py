@@ -1,9 +1,10 @@
 """From the bytes of a request to what routing needs to know of it (rooms 2 and 3)."""
 
 from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.core.routing.wishes import NameFault, choose
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.exchange import Hints
-from cluster_gw.server.answers import model_not_allowed, model_not_found
+from cluster_gw.server.answers import name_fault
 from cluster_gw.server.auth import Client
 from cluster_gw.server.guardrails import bounded_request
 from cluster_gw.server.serving import Serving
@@ -25,11 +26,13 @@ def read_request(
     request = surface.decode_request(body)
     if isinstance(request, ErrorBody):
         return request
-    resolved = serving.runtime.catalog.resolve(request.model)
-    if resolved is None:
-        return model_not_found(request.model)
-    if not client.may_use(resolved.combo):
-        return model_not_allowed(request.model)
+    routes = serving.runtime.catalog
+    resolved = routes.resolve(request.model)
+    if resolved is None or request.wishes is not None or not client.may_use(resolved.combo):
+        chosen = choose(routes, request, client.scope)
+        if isinstance(chosen, NameFault):
+            return name_fault(chosen)
+        resolved = chosen
     rails = serving.runtime.policy.guardrails
     if rails.bounds_output:
         bounded = bounded_request(rails, request)

@@ -1,6 +1,6 @@
 """The part of the configuration that routing works with: routes, keys, combos; secrets apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -8,6 +8,7 @@ from cluster_gw.core.limits.caps import overlay_caps
 from cluster_gw.core.limits.price import Price
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.aliases import ALIASES
 from cluster_gw.core.routing.axes import (
     TIERS,
     USUAL_RANK,
@@ -15,19 +16,27 @@ from cluster_gw.core.routing.axes import (
     intelligence_composite,
     lower_median,
 )
-from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
+from cluster_gw.core.routing.catalog import Combo, Key, Member, Route
 from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
-from cluster_gw.core.routing.prior import NO_PRIOR, capped_prior
+from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.pool import (
     ComboSettings,
     KeySettings,
-    MemberSettings,
     ModelSettings,
     Settings,
 )
-from cluster_gw.settings.references import CUSTOM, KEYLESS_SUFFIX, route_of
+from cluster_gw.settings.references import CUSTOM
+from cluster_gw.settings.relays import (
+    KEYLESS_SUFFIX,
+    groups_of,
+    places_of,
+    relays_by_model,
+    route_of,
+    routes_of,
+)
 from cluster_gw.settings.secret import Secret
 from cluster_gw.settings.sections import RoutingSettings
 from cluster_gw.units import ComboId, KeyId, RouteId
@@ -46,30 +55,64 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
         for name, provider in settings.providers.items()
     }
     keys = {name: _keys_of(name, facts[name], settings) for name in facts}
+    usual, places = _usual(settings.models), places_of(settings)
+    ids, relays = [place.id for place in places], relays_by_model(places)
+    priors = _priors(settings, ids, relays)
     routes = {}
-    usual = _usual(settings.models)
-    priors = {
-        route_of(name, (f"{m.provider}/{m.model}" for m in settings.models)): capped_prior(
-            counts.successes, counts.failures
-        )
-        for name, counts in (settings.routing.community_prior or {}).items()
-    }
-    for model in settings.models:
-        route = _route(model, facts[model.provider], keys[model.provider])
-        routes[route.id] = msgspec.structs.replace(
-            route,
+    for place in places:
+        model = place.model
+        routes[place.id] = msgspec.structs.replace(
+            _route(model, facts[model.provider]),
+            id=place.id,
+            base_url=place.address or facts[model.provider].base_url,
+            endpoint=place.endpoint,
+            keys=tuple(key for key in keys[model.provider] if key.id in place.keys),
             intelligence=intelligence_composite(
                 model.tier or usual[0], model.intelligence_rank or usual[1]
             ),
-            prior=priors.get(route.id, NO_PRIOR),
+            prior=priors.get(place.id, NO_PRIOR),
         )
+    combos = {
+        ComboId(c.id): _combo(c, _members(c, ids, relays), settings.routing)
+        for c in settings.combos
+    }
+    default = combos[ComboId(settings.default_combo)]
     return Catalog(
         version=version,
         routes=routes,
-        combos={ComboId(c.id): _combo(c, list(routes), settings.routing) for c in settings.combos},
-        default_combo=ComboId(settings.default_combo),
+        combos=combos,
+        default_combo=default.id,
+        aliases=_aliases(default, ids, settings.routing),
+        groups=groups_of(settings, places),
         unknown_model_is_default=settings.unknown_model == "default",
     )
+
+
+def _priors(
+    settings: Settings, routes: Collection[RouteId], relays: Mapping[str, Sequence[RouteId]]
+) -> dict[str, Prior]:
+    """What others saw, by route; of a model behind relays each that is not named has the same."""
+    told = settings.routing.community_prior or {}
+    named = {name: capped_prior(counts.successes, counts.failures) for name, counts in told.items()}
+    exact = {route_of(name, routes): prior for name, prior in named.items()}
+    shared = {
+        route: prior
+        for name, prior in named.items()
+        for route in routes_of(name, routes, relays, exact)
+    }
+    return {name: prior for name, prior in (shared | exact).items() if name is not None}
+
+
+def _aliases(
+    default: Combo, routes: Sequence[RouteId], routing: RoutingSettings
+) -> dict[ComboId, Combo]:
+    """Ways to choose among all routes but those the default combo has switched off."""
+    off = {member.route for member in default.members if not member.enabled}
+    members = tuple(Member(route=route, enabled=route not in off) for route in routes)
+    return {
+        ComboId(name): _combo(ComboSettings(id=name, strategy=strategy), members, routing)
+        for name, strategy in ALIASES.items()
+    }
 
 
 def secrets(settings: Settings) -> dict[KeyId, Secret]:
@@ -119,7 +162,7 @@ def _key(key: KeySettings, facts: ProviderFacts, pools: Mapping[str, Limits]) ->
     )
 
 
-def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) -> Route:
+def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
     return Route(
         id=RouteId(f"{model.provider}/{model.model}"),
         provider=model.provider,
@@ -137,20 +180,15 @@ def _route(model: ModelSettings, facts: ProviderFacts, keys: tuple[Key, ...]) ->
         tools=model.tools,
         vision=model.vision,
         weight=model.weight,
-        enabled=model.enabled,
         quality_hint=model.quality_hint,
+        speed_rank=model.speed_rank,
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
-        keys=tuple(key for key in keys if key.models is None or model.model in key.models),
+        enabled=model.enabled,
     )
 
 
-def _combo(combo: ComboSettings, routes: list[RouteId], routing: RoutingSettings) -> Combo:
-    members: tuple[Member, ...]
-    if isinstance(combo.members, str):
-        members = tuple(Member(route=route) for route in routes)
-    else:
-        members = tuple(_member(member, routes) for member in combo.members)
+def _combo(combo: ComboSettings, members: tuple[Member, ...], routing: RoutingSettings) -> Combo:
     return Combo(
         id=ComboId(combo.id),
         family=combo.family,
@@ -171,12 +209,29 @@ def _combo(combo: ComboSettings, routes: list[RouteId], routing: RoutingSettings
             ),
         ),
         sticky=_sticky(combo),
+        is_profile=combo.profile,
     )
 
 
-def _member(member: str | MemberSettings, routes: list[RouteId]) -> Member:
-    name, enabled = (member, True) if isinstance(member, str) else (member.route, member.enabled)
-    return Member(route=RouteId(route_of(name, routes) or name), enabled=enabled)
+def _members(
+    combo: ComboSettings, routes: Collection[RouteId], relays: Mapping[str, Sequence[RouteId]]
+) -> tuple[Member, ...]:
+    """Give the places of a combo; a model behind relays has one for each that has none of its own.
+
+    The name of such a model stands for all of them, so that no key is left out unseen.
+    """
+    if isinstance(combo.members, str):
+        return tuple(Member(route=route) for route in routes)
+    declared = [
+        (member, True) if isinstance(member, str) else (member.route, member.enabled)
+        for member in combo.members
+    ]
+    own = {route_of(name, routes) for name, _ in declared}
+    return tuple(
+        Member(route=RouteId(route), enabled=enabled)
+        for name, enabled in declared
+        for route in routes_of(name, routes, relays, own)
+    )
 
 
 def _sticky(combo: ComboSettings) -> StickyPolicy:

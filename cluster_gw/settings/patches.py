@@ -13,7 +13,7 @@ import msgspec
 from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
 from cluster_gw.settings.pool import ProviderSettings
-from cluster_gw.settings.references import route_of
+from cluster_gw.settings.relays import route_of
 from cluster_gw.settings.sections import RoutingSettings
 
 COMBO_FIELDS: Final = (

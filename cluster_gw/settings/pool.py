@@ -94,7 +94,8 @@ class KeySettings(Section, frozen=True, kw_only=True):
         models: upstream models it may serve; unset means all.
         account: keys of one account share what `providers.<name>.accounts` bounds; unset means
             that the key is an account of its own, by its id.
-        base_url: overrides the provider's, for relays.
+        base_url: overrides the provider's, for relays: each address is a route of its own,
+            `provider/model@host-path`, scored and limited apart.
         limits: its own bounds over all models.
         caps: its own caps over all models.
         enabled: whether it is used.
@@ -168,7 +169,8 @@ class MemberSettings(Section, frozen=True, kw_only=True):
     """One place of a combo.
 
     Attributes:
-        route: `provider/model`.
+        route: `provider/model`, which of a model behind relays means all of them, or
+            `provider/model@endpoint` for one of them.
         enabled: whether it takes part.
     """
 
@@ -243,7 +245,8 @@ class ComboSettings(Section, frozen=True, kw_only=True):
         sticky: how a conversation stays where it is.
         strategy_options: options of the scoring strategies.
         response: what an answer must have.
-        profile: whether clients see it as a profile of the default combo.
+        profile: whether clients may name it as `auto:ID`, too, and all its members may be switched
+            off; its id has at most 20 letters, digits, `-` or `_`.
     """
 
     id: ComboName
@@ -292,7 +295,8 @@ class ClientSettings(Section, frozen=True, kw_only=True):
         id: its name in logs and Redis.
         key_sha256: SHA-256 of its key, in hexadecimal; the key itself is not known here.
         limits: bounds over everything it calls.
-        combos: combo ids it may name, or `*` for everything including routes.
+        combos: combo ids it may name, with their members; aliases (`auto:smart`) and groups by
+            their name; or `*` for everything including routes.
         detail: whether it may ask for rankings and attempts.
     """
 

@@ -1,9 +1,12 @@
 """What types cannot say about the pool: references, duplicates, strategies by family."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from cluster_gw.core.limits.windows import ROLLING
+from cluster_gw.core.routing.aliases import ALIASES, RESERVED
+from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown, unknown
@@ -13,11 +16,19 @@ from cluster_gw.settings.pool import (
     ProviderSettings,
     Settings,
 )
+from cluster_gw.settings.relays import (
+    KEYLESS_SUFFIX,
+    Place,
+    grouped,
+    groups_of,
+    places_of,
+    route_of,
+)
 from cluster_gw.settings.rules import NOT_YET, Runnable, is_http_url, is_zone
 from cluster_gw.settings.strategies import FACTORS, STRATEGIES
 from cluster_gw.settings.written import Document
 
-KEYLESS_SUFFIX: Final = "-keyless"
+PROFILE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,20}")
 ALL: Final = "*"
 CUSTOM: Final = "custom"
 
@@ -29,9 +40,12 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_keys(settings, document, faults)
     _check_accounts(settings, document, faults)
     _check_models(settings, document, faults)
-    _check_combos(settings, document, faults)
-    _check_clients(settings, document, faults)
-    _check_prior(settings, document, faults)
+    places = places_of(settings)
+    _check_relays(document, places, faults)
+    _check_combos(settings, document, places, faults)
+    _check_clients(settings, document, places, faults)
+    _check_prior(settings, document, places, faults)
+    _check_unify(settings, places, faults)
     _warn_of_idle_models(settings, faults)
 
 
@@ -129,16 +143,27 @@ def _check_models(settings: Settings, document: Document, faults: Faults) -> Non
             faults.add(at_name(path, "model"), "must be printable and without spaces")
 
 
-def _check_combos(settings: Settings, document: Document, faults: Faults) -> None:
+def _check_relays(document: Document, places: Sequence[Place], faults: Faults) -> None:
+    """Report a relay whose route would have the id of another model."""
+    declared = document_routes(document)
+    for place in places:
+        if place.endpoint and place.id in declared:
+            faults.add("models", f'"{place.id}" is both a model and a relay of "{place.plain}"')
+
+
+def _check_combos(
+    settings: Settings, document: Document, places: Sequence[Place], faults: Faults
+) -> None:
     declared = document.names("combos", "id")
     ids = declared if "combos" in document.plain else [combo.id for combo in settings.combos]
     combos = list(document.items("combos", settings.combos))
     _check_unique([(at_name(path, "id"), combo.id) for path, combo in combos], faults)
-    routes = [*document_routes(document), *(f"{m.provider}/{m.model}" for m in settings.models)]
+    routes = known_routes(settings, document, places)
     for path, combo in combos:
         _check_strategy(combo, path, faults)
         _check_factors(combo, path, faults)
-        _check_members(combo, path, list(dict.fromkeys(routes)), faults)
+        _check_members(combo, path, routes, faults)
+        _check_profile(combo, path, faults)
     if settings.default_combo not in ids:
         faults.add("default_combo", unknown(settings.default_combo, ids))
 
@@ -181,6 +206,30 @@ def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:
         faults.add(at_name(path, "strategy_options.sticky"), "contradicts sticky.enabled")
 
 
+def known_routes(settings: Settings, document: Document, places: Sequence[Place]) -> list[str]:
+    """List everything a member may name: models, also refused ones, and those behind relays."""
+    declared = (f"{model.provider}/{model.model}" for model in settings.models)
+    relays = (place.id for place in places if place.endpoint)
+    return list(dict.fromkeys([*document_routes(document), *declared, *relays]))
+
+
+def _check_profile(combo: ComboSettings, path: str, faults: Faults) -> None:
+    """A profile has a name that `auto:NAME` can mean; nothing but a profile may be empty."""
+    if not combo.profile:
+        if not combo.members:
+            faults.add(
+                at_name(path, "members"), "needs at least one route; only a profile may be empty"
+            )
+        return
+    place = at_name(path, "id")
+    if isinstance(combo.id, Absent):
+        return
+    if combo.id.lower() in RESERVED:
+        faults.add(place, f"{shown(combo.id)} is reserved: auto:{combo.id} means something else")
+    elif not PROFILE_NAME.fullmatch(combo.id):
+        faults.add(place, "of a profile must be 1 to 20 letters, digits, - or _")
+
+
 def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: Faults) -> None:
     if isinstance(combo.members, str):
         return
@@ -201,27 +250,23 @@ def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: F
             seen.add(route)
 
 
-def _check_prior(settings: Settings, document: Document, faults: Faults) -> None:
+def _check_prior(
+    settings: Settings, document: Document, places: Sequence[Place], faults: Faults
+) -> None:
     """Name statistics of others that are about nothing here."""
-    routes = [*document_routes(document), *(f"{m.provider}/{m.model}" for m in settings.models)]
+    routes = known_routes(settings, document, places)
     for name in settings.routing.community_prior or {}:
         if route_of(name, routes) is None:
             path = at_name("routing.community_prior", name)
             faults.warn(path, f"{unknown(name, routes)}; it has no effect")
 
 
-def route_of(name: str, routes: Iterable[str]) -> str | None:
-    """Tell the route a member names: `provider/model`, or its alias `provider:model`."""
-    known = set(routes)
-    for candidate in (name, name.replace(":", "/", 1)):
-        if candidate in known:
-            return candidate
-    return None
-
-
-def _check_clients(settings: Settings, document: Document, faults: Faults) -> None:
+def _check_clients(
+    settings: Settings, document: Document, places: Sequence[Place], faults: Faults
+) -> None:
     clients = list(document.items("clients", settings.clients))
-    combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos)]
+    combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos), *ALIASES]
+    groups = [group.slug for group in groups_of(settings, places)]
     _check_unique([(at_name(path, "id"), client.id) for path, client in clients], faults)
     hashes = [
         (at_name(path, "key_sha256"), client.key_sha256.lower())
@@ -239,9 +284,17 @@ def _check_clients(settings: Settings, document: Document, faults: Faults) -> No
             place = at_name(path, "limits.monthly_usd")
             faults.warn(place, f"does not count models without a price: {', '.join(unpriced)}")
         for i, name in enumerate(client.combos):
-            if name != ALL and name not in combos:
+            if name != ALL and name not in combos and name not in groups:
                 place = at_index(at_name(path, "combos"), i)
-                faults.add(place, unknown(name, list(dict.fromkeys(combos))))
+                faults.add(place, unknown(name, list(dict.fromkeys([*combos, *groups]))))
+
+
+def _check_unify(settings: Settings, places: Sequence[Place], faults: Faults) -> None:
+    """Name merges and splits that are about no model."""
+    unify = settings.unify
+    routes = [grouped(place) for place in places]
+    for path, name in without_effect(routes, unify.merges, unify.splits):
+        faults.warn(at_name("unify", path), f"{shown(name)} is no model; it has no effect")
 
 
 def _check_unique(

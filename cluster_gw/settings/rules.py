@@ -18,8 +18,6 @@ DEFAULTS: Final = Settings()
 UNAVAILABLE: Final = (
     "cache.enabled",
     "redis.cache_url",
-    "unify.merges",
-    "unify.splits",
     "telemetry.otlp_endpoint",
 )  # a feature leaves this list in the change that brings it
 CLEAR: Final = frozenset({"http", "https"})

@@ -13,6 +13,7 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import chat_facts
 from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
 from cluster_gw.surfaces.chat_repair import repair
+from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -37,6 +38,11 @@ REMEDIES: Final[Mapping[str, str]] = {
     "n": "Send a whole number from 1 to 128.",
     "stream": "Send true or false without quotes.",
     "tools": "Send an array of tool objects, or leave it out.",
+    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
+    "provider": "Send an object with order, only or ignore, or leave it out.",
+    "order": "Send an array of at most 32 provider names.",
+    "only": "Send an array of at most 32 provider names.",
+    "ignore": "Send an array of at most 32 provider names.",
 }
 
 
@@ -133,6 +139,9 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
         last_user_text=talk.last_user_text,
         has_history=talk.has_history,
         user=facts.user,
+        wishes=None
+        if facts.models is None and facts.provider is None
+        else take_wishes(fields, facts),
         fields=fields,
     )
 

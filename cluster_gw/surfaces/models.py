@@ -20,6 +20,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         name: for people; empty when there is none.
         context_window: tokens, None when unknown.
         available: whether a usable key exists right now.
+        unavailable_reason: `no_key` or `disabled`; None when it is available.
     """
 
     id: str
@@ -27,6 +28,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     context_window: int | None = None
     available: bool = True
+    unavailable_reason: str | None = None
 
 
 def encode_models(models: Iterable[ListedModel]) -> bytes:
@@ -52,4 +54,6 @@ def model_json(model: ListedModel) -> dict[str, Any]:
     if model.context_window is not None:
         entry["context_window"] = model.context_window
     entry["available"] = model.available
+    if model.unavailable_reason is not None:
+        entry["unavailable_reason"] = model.unavailable_reason
     return entry

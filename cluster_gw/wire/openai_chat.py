@@ -12,6 +12,7 @@ import msgspec
 from cluster_gw.wire.json_codec import JsonReader
 
 MAX_CHOICES: Final = 128  # the vendor's own bound of `n`
+MAX_NAMES: Final = 32  # of models or providers in one list
 DONE: Final = b"[DONE]"
 
 
@@ -45,6 +46,17 @@ class ResponseFormat(msgspec.Struct):
     type: str
 
 
+Names = Annotated[list[str], msgspec.Meta(max_length=MAX_NAMES)]
+
+
+class ProviderWishes(msgspec.Struct):
+    """`provider`, as OpenRouter has it; members that are not read are not checked."""
+
+    order: Names | None = None
+    only: Names | None = None
+    ignore: Names | None = None
+
+
 class ChatBody(msgspec.Struct):
     """What is read of a request; members that are not read are not checked."""
 
@@ -65,6 +77,8 @@ class ChatBody(msgspec.Struct):
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     user: str | None = None
+    models: Names | None = None
+    provider: ProviderWishes | None = None
 
 
 class PromptDetails(msgspec.Struct):

@@ -9,13 +9,14 @@ from ruamel.yaml import YAML
 
 from cluster_gw.cli.demo import demo_document, greeting
 from cluster_gw.cli.simulate_provider import read_simulator
-from cluster_gw.settings import load, secrets
+from cluster_gw.settings import build_catalog, load, secrets
 from tests.architecture.source_tree import ROOT
 
 ENVIRONMENT = {
     **{f"{owner}_KEY_{name}": f"{owner}-{name}" for owner in ("GROQ", "TEAM") for name in "AB"},
     "OPENROUTER_KEY": "or-secret",
     "APP_A_SHA256": "ab" * 32,
+    "APP_B_SHA256": "cd" * 32,
 }
 
 
@@ -40,6 +41,28 @@ def test_configuration_of_the_readme_is_valid(tmp_path: Path, block: str) -> Non
 
     assert loaded.warnings == ()
     assert loaded.settings.default_combo == "auto"
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        (0, ("auto", "auto:smart", "auto:my-profile", "coding", "llama-3.3-70b", "glm-4.7")),
+        (1, ("qwen3-32b", "qwen3-32b-fast", "qwen/qwen3-32b:free")),
+        (2, ("own:qwen#relay-b-example-v1", "own/qwen", "only-b")),
+    ],
+)
+def test_names_of_the_page_on_routing_lead_somewhere(
+    tmp_path: Path, number: int, names: tuple[str, ...]
+) -> None:
+    block = yaml_blocks((ROOT / "docs/routing.md").read_text(encoding="utf-8"))[number]
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text(block, encoding="utf-8")
+
+    loaded = load(written, ENVIRONMENT)
+    catalog = build_catalog(loaded.settings, 1)
+
+    assert loaded.warnings == ()
+    assert [name for name in names if catalog.resolve(name) is None] == []
 
 
 def test_configuration_of_the_compose_file_is_valid(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
-from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Route
+from cluster_gw.core.routing.catalog import Combo, Key, Member, Route
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 UNLIMITED = Limits()

@@ -10,7 +10,8 @@ from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import USUAL_RANK, USUAL_TIER, intelligence_composite
-from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, PhaseTimeouts, Route
+from cluster_gw.core.routing.catalog import Combo, Key, Member, PhaseTimeouts, Route
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.sticky_policy import SESSION, StickyPolicy
 from cluster_gw.settings import Loaded, Secret, build_catalog, mask_secrets, secrets
 from cluster_gw.units import ComboId, KeyId, RouteId
@@ -106,6 +107,8 @@ def test_the_whole_catalog_of_a_small_configuration(base: dict[str, Any], load: 
             ),
         },
         default_combo=ComboId("auto"),
+        aliases=catalog.aliases,
+        groups=catalog.groups,
     )
 
 
@@ -118,9 +121,14 @@ def test_a_key_serves_only_the_models_it_names(base: dict[str, Any], load: Load)
 
     routes = build_catalog(load(base).settings, 1).routes
 
-    assert [k.id for k in routes[BIG].keys] == ["far-b"]
-    assert [k.id for k in routes[RouteId("far/mid")].keys] == ["far-a", "far-b"]
-    assert routes[BIG].keys[0].base_url == "https://relay.example/v1"
+    relay = RouteId("far/mid@relay-example-v1")
+    assert list(routes) == ["far/big@relay-example-v1", SMALL, "far/mid", relay]
+    assert [k.id for k in routes[RouteId("far/mid")].keys] == ["far-a"]
+    assert [k.id for k in routes[relay].keys] == ["far-b"]
+    assert (routes[relay].base_url, routes[relay].endpoint) == (
+        "https://relay.example/v1",
+        "relay-example-v1",
+    )
 
 
 def test_a_response_given_in_part_keeps_the_default_of_its_family(
@@ -221,12 +229,11 @@ def test_model_that_is_switched_off_serves_no_combo_and_no_name(
 
     catalog = build_catalog(load(base).settings, 1)
 
-    by_combo, by_name = catalog.resolve("auto"), catalog.resolve("far/big")
+    by_combo = catalog.resolve("auto")
     assert by_combo is not None
-    assert by_name is not None
     assert [route.id for route in by_combo.routes] == [SMALL]
     assert [route.id for route in by_combo.disabled] == [BIG]
-    assert (by_name.routes, [route.id for route in by_name.disabled]) == ((), [BIG])
+    assert [catalog.resolve(name) for name in ("far/big", "far:big", "big")] == [None] * 3
 
 
 def test_key_that_is_switched_off_serves_nothing(base: dict[str, Any], load: Load) -> None:

@@ -8,9 +8,9 @@ import pytest
 from cluster_gw.core.routing import presets
 from cluster_gw.core.routing import strategies as table
 from cluster_gw.core.routing.axes import intelligence_composite
-from cluster_gw.core.routing.catalog import Catalog
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.settings import Loaded, build_catalog
 from cluster_gw.settings.strategies import FACTORS
 from cluster_gw.settings.strategies import STRATEGIES as NAMED

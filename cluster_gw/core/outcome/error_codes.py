@@ -36,6 +36,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
             400, INVALID, "A member of the body is missing or wrong; `param` names it."
         ),
         "invalid_header": ErrorCode(400, INVALID, "A request header of the gateway is unreadable."),
+        "empty_profile": ErrorCode(
+            400, INVALID, "The profile, or the default combo, has no enabled model; name another."
+        ),
         "malformed_http": ErrorCode(400, INVALID, "The bytes are no HTTP request."),
         "missing_api_key": ErrorCode(
             401, "authentication_error", "No gateway key was sent; send it as a Bearer token."
@@ -59,6 +62,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
             404,
             INVALID,
             "Nothing has this model name, or no upstream of the combo has the model any more.",
+        ),
+        "no_allowed_provider": ErrorCode(
+            404, INVALID, "The request's own `provider` leaves out every provider of the model."
         ),
         "not_found": ErrorCode(404, INVALID, "The gateway has no such path."),
         "surface_not_supported": ErrorCode(

@@ -35,6 +35,7 @@ WAIT_STATUSES: Final = frozenset({LIMIT_STATUS, 503})
 
 SKIP_GROUPS: Final[Mapping[SkipCode, SkipGroup]] = MappingProxyType(
     {
+        SkipCode.NOT_WANTED: SkipGroup.ASKED,
         SkipCode.DISABLED: SkipGroup.CONFIG,
         SkipCode.NO_KEY: SkipGroup.CONFIG,
         SkipCode.KEY_SCOPE: SkipGroup.CONFIG,
@@ -77,6 +78,7 @@ GROUP_WORDS: Final[Mapping[SkipGroup, str]] = MappingProxyType(
         SkipGroup.CAPABILITY: "model lacks a capability",
         SkipGroup.BROKEN: "unreadable in Redis",
         SkipGroup.OTHER: "unavailable",
+        SkipGroup.ASKED: "left out by the request",
     }
 )
 CODE_WORDS: Final[Mapping[SkipCode, str]] = MappingProxyType(
@@ -181,7 +183,8 @@ def exhaustion_code(
 
 def untried_code(skipped: Sequence[Skipped]) -> str:
     """The code of the error when no attempt was made at all."""
-    groups = {SKIP_GROUPS[item.code] for item in skipped}
+    # What the request itself leaves out is as if it were not in the combo.
+    groups = {SKIP_GROUPS[item.code] for item in skipped} - {SkipGroup.ASKED}
     if groups == {SkipGroup.CAPABILITY}:
         return "unsupported_capability"
     capable = groups - {SkipGroup.CAPABILITY}

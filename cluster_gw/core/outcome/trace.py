@@ -34,6 +34,7 @@ class AttemptOutcome(StrEnum):
 class SkipGroup(StrEnum):
     """Why candidates were not tried, as far as the status of an exhausted request depends on it."""
 
+    ASKED = "asked"
     CONFIG = "config"
     CAPABILITY = "capability"
     TOO_LARGE = "too_large"
@@ -46,6 +47,7 @@ class SkipCode(StrEnum):
     """Why a candidate was not tried; holds every refusal gate of `core/limits/windows`."""
 
     DISABLED = "disabled"
+    NOT_WANTED = "not_wanted"  # the request leaves its provider out
     NO_KEY = "no_key"  # no usable key is configured
     KEY_SCOPE = "key_scope"  # keys exist, none may serve this model
     NOT_ALLOWED = "not_allowed"  # the client may not use this route

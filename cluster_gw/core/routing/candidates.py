@@ -4,15 +4,17 @@ from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode,
 
 
 def list_candidates(resolved: Resolved) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
-    """Give the enabled members at their declared places, and the disabled ones as exclusions."""
-    disabled = tuple(
-        [
-            Exclusion(
-                route=route,
-                code=ExclusionCode.DISABLED,
-                detail="switched off in the combo" if route.enabled else "switched off",
-            )
-            for route in resolved.disabled
-        ]
-    )
-    return resolved.candidates, disabled
+    """Give the enabled members at their declared places, and all others as exclusions."""
+    others = [
+        Exclusion(
+            route=route,
+            code=ExclusionCode.DISABLED,
+            detail="switched off in the combo" if route.enabled else "switched off",
+        )
+        for route in resolved.disabled
+    ]
+    others += [
+        Exclusion(route=route, code=ExclusionCode.NOT_WANTED, detail="left out by the request")
+        for route in resolved.left_out
+    ]
+    return resolved.candidates, tuple(others)

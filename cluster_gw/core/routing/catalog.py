@@ -1,6 +1,6 @@
-"""What can be routed to: routes, keys, combos, and how a client's `model` becomes one of them.
+"""What can be routed to: routes, keys, combos and groups; values that never change.
 
-The catalog is built once per configuration version and never changes; a reload builds a new one.
+How a client's `model` becomes one of them is in `resolution.py`.
 """
 
 from enum import StrEnum
@@ -59,11 +59,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         weight: multiplies the score of a strategy that weighs routes; 0 never wins.
-        enabled: anything may be routed to it.
+        enabled: anything may be routed to it; it has no name where that is not so.
         quality_hint: quality somebody measured, 0 to 1; None where nobody did.
         intelligence: tier and rank in one number (`axes.intelligence_composite`).
+        speed_rank: place among all models, 1 is the fastest; None where the operator gave none.
         monthly_tokens: what one key is given each month (UTC); None where nobody knows.
         prior: what others saw of it.
+        endpoint: handle of the relay it is reached through; empty for the provider's own address.
     """
 
     id: RouteId
@@ -85,10 +87,20 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     quality_hint: float | None = None
     intelligence: float = 0.0
+    speed_rank: int | None = None
     monthly_tokens: int | None = None
     prior: Prior = NO_PRIOR
+    endpoint: str = ""
     price: Price = FREE
     keys: tuple[Key, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The name its limits, health and statistics are kept under: `model` or `model@endpoint`.
+
+        Two relays of one model have nothing in common: neither limits nor failures.
+        """
+        return f"{self.model}@{self.endpoint}" if self.endpoint else self.model
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +111,11 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Combo(msgspec.Struct, frozen=True, kw_only=True):
-    """A named chain of routes that clients select as `model`."""
+    """A named chain of routes that clients select as `model`.
+
+    Attributes:
+        is_profile: clients may name it as `auto:ID`, too, and it may have no members.
+    """
 
     id: ComboId
     family: str
@@ -108,6 +124,23 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
     gate: GatePolicy
     scoring: Scoring = NOT_SCORED
     sticky: StickyPolicy = NOT_STICKY
+    is_profile: bool = False
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Routes that are the same model.
+
+    Attributes:
+        slug: what clients ask for; unique.
+        label: for people.
+        members: in declared order.
+        is_named: the operator put it together, so that its slug is as good as a model's own id.
+    """
+
+    slug: str
+    label: str
+    members: tuple[RouteId, ...]
+    is_named: bool = False
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -130,6 +163,7 @@ class ExclusionCode(StrEnum):
     """Why a route is absent; a subset, by value, of the skip codes of the trace."""
 
     DISABLED = "disabled"
+    NOT_WANTED = "not_wanted"  # the request leaves its provider out
     NO_KEY = "no_key"
     NO_TOOLS = "no_tools"
     NO_VISION = "no_vision"
@@ -163,11 +197,15 @@ class Narrowed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a client's `model` stands for; the catalog makes each once.
+    """What a client's `model` stands for; made once for each name.
 
     Attributes:
         routes: enabled members in declared order; disabled ones are in `disabled`.
-        by_name: the client named a route, not a combo, so a chain-disabled route still serves.
+        tiers: how well each of them matches what was asked for, 0 the best; empty when all do.
+        left_out: members that this request does not want.
+        is_choice: the name stands for several routes, of each of which a client may be allowed or
+            not: an alias, a group or a model behind several relays.
+        is_kept: other requests come with this very value, so that what is worked out of it is kept.
     """
 
     combo: ComboId
@@ -175,17 +213,27 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     strategy: str
     gate: GatePolicy
     routes: tuple[Route, ...]
+    tiers: tuple[int, ...] = ()
     disabled: tuple[Route, ...] = ()
-    by_name: bool = False
+    left_out: tuple[Route, ...] = ()
+    is_choice: bool = False
+    is_kept: bool = True
     scoring: Scoring = NOT_SCORED
     sticky: StickyPolicy = NOT_STICKY
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """The enabled members at their declared places."""
+        tiers = self.tiers or (0,) * len(self.routes)
         return tuple(
-            Candidate(route=route, position=place) for place, route in enumerate(self.routes)
+            Candidate(route=route, position=place, match_tier=tier)
+            for place, (route, tier) in enumerate(zip(self.routes, tiers, strict=True))
         )
+
+    @cached_property
+    def scoped(self) -> dict[frozenset[str], "Resolved | None"]:
+        """What is left of a choice for clients of a scope; filled as it is asked for."""
+        return {}
 
     @cached_property
     def is_sticky(self) -> bool:
@@ -205,8 +253,9 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def keeps(self, candidates: tuple[Candidate, ...]) -> bool:
         """Whether these very candidates come again with other requests."""
-        return candidates is self.candidates or any(
-            candidates is narrowed.eligible for narrowed in self.narrowed.values()
+        return self.is_kept and (
+            candidates is self.candidates
+            or any(candidates is narrowed.eligible for narrowed in self.narrowed.values())
         )
 
     @cached_property
@@ -219,68 +268,3 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if bound is not None
         }
         return tuple(sorted(bounds))
-
-
-class Catalog(msgspec.Struct, frozen=True, kw_only=True):
-    """All routes and combos of one configuration version."""
-
-    version: int
-    routes: dict[RouteId, Route]
-    combos: dict[ComboId, Combo]
-    default_combo: ComboId
-    unknown_model_is_default: bool = False
-    _of_combos: dict[ComboId, Resolved] = {}
-    _of_routes: dict[RouteId, Resolved] = {}
-
-    def __post_init__(self) -> None:
-        """Resolve every name once: requests ask for the same few again and again."""
-        msgspec.structs.force_setattr(
-            self, "_of_combos", {name: self._resolve(c) for name, c in self.combos.items()}
-        )
-        msgspec.structs.force_setattr(
-            self, "_of_routes", {name: _alone(route) for name, route in self.routes.items()}
-        )
-
-    def resolve(self, model: str) -> Resolved | None:
-        """Tell what `model` stands for; None when nothing has that name.
-
-        Empty and `auto` mean the default combo; then combo id, route id, `provider:model`.
-        """
-        name = self.default_combo if model in {"", "auto"} and model not in self.combos else model
-        known = self._of_combos.get(ComboId(name))
-        if known is not None:
-            return known
-        alias = RouteId(name.replace(":", "/", 1))
-        alone = self._of_routes.get(RouteId(name)) or self._of_routes.get(alias)
-        if alone is not None:
-            return alone
-        if self.unknown_model_is_default:
-            return self._of_combos[self.default_combo]
-        return None
-
-    def _resolve(self, combo: Combo) -> Resolved:
-        listed = [(self.routes[m.route], m.enabled) for m in combo.members]
-        members = [(route, enabled and route.enabled) for route, enabled in listed]
-        return Resolved(
-            combo=combo.id,
-            family=combo.family,
-            strategy=combo.strategy,
-            gate=combo.gate,
-            scoring=combo.scoring,
-            sticky=combo.sticky,
-            routes=tuple(r for r, enabled in members if enabled),
-            disabled=tuple(r for r, enabled in members if not enabled),
-        )
-
-
-def _alone(route: Route) -> Resolved:
-    """What the name of a route stands for."""
-    return Resolved(
-        combo=ComboId(route.id),
-        family="classic",
-        strategy="priority",
-        gate=GatePolicy(),
-        routes=(route,) if route.enabled else (),
-        disabled=() if route.enabled else (route,),
-        by_name=True,
-    )

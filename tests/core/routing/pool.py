@@ -6,12 +6,13 @@ import msgspec
 
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import speed_score
-from cluster_gw.core.routing.catalog import Candidate, Catalog, Combo, Member, Resolved, Route
+from cluster_gw.core.routing.catalog import Candidate, Combo, Member, Resolved, Route
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.presets import PeakHours, Task, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior
 from cluster_gw.core.routing.ranking import Order, Ranked
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.signals import Bar, RouteSignals, Signals
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
 from cluster_gw.core.routing.sticky_policy import NOT_STICKY, StickyPolicy

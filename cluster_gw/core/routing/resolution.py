@@ -1,0 +1,258 @@
+"""How a client's `model` becomes a list of routes: every name is looked up once, ahead of requests.
+
+Order: combo, `auto:` alias, profile, route, group; the first that has a name holds it. A request
+costs one look-up of a dictionary.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from cluster_gw.core.outcome.gate import GatePolicy
+from cluster_gw.core.routing.aliases import AUTO, PREFIX, WORDS
+from cluster_gw.core.routing.catalog import Combo, Group, Resolved, Route
+from cluster_gw.core.routing.endpoints import handle_in
+from cluster_gw.units import ComboId, RouteId
+
+ENDPOINT: Final = "@"
+ENDPOINT_ALIAS: Final = "#"
+
+
+class NameProblem(StrEnum):
+    """Why a name cannot be served."""
+
+    UNKNOWN = "unknown"
+    NOT_ALLOWED = "not_allowed"  # the client may not use it
+    EMPTY = "empty"  # a profile or the default combo without a single enabled member
+    DISABLED = "disabled"  # every route of that name is switched off in the catalogue
+    NO_PROVIDER = "no_provider"  # the request leaves out all its providers
+
+
+class Catalog(msgspec.Struct, frozen=True, kw_only=True):
+    """All routes and names of one configuration version; a reload builds a new one.
+
+    Attributes:
+        aliases: by canonical name; their words are looked up, too.
+        groups: routes that are the same model; empty where models are not unified.
+        unknown_model_is_default: a name that nothing has means the default combo.
+        providers: that have a route.
+        joined: lists that requests put together of several names; filled as they are asked for.
+    """
+
+    version: int
+    routes: dict[RouteId, Route]
+    combos: dict[ComboId, Combo]
+    default_combo: ComboId
+    aliases: dict[ComboId, Combo] = {}
+    groups: tuple[Group, ...] = ()
+    unknown_model_is_default: bool = False
+    providers: frozenset[str] = frozenset()
+    joined: dict[object, Resolved] = {}
+    _names: Mapping[str, Resolved] = {}
+    _problems: Mapping[str, NameProblem] = {}
+
+    def __post_init__(self) -> None:
+        """Resolve every name once: requests ask for the same few again and again."""
+        table = _Table(self.routes, self.combos[self.default_combo])
+        for combo in self.combos.values():
+            table.add_combo(combo)
+        table.add_default()
+        table.add_aliases(self.aliases)
+        for combo in self.combos.values():
+            if combo.is_profile:
+                table.copy(f"{PREFIX}{combo.id.lower()}", combo.id)
+        table.add_routes()
+        table.add_groups(self.groups)
+        providers = frozenset(route.provider for route in self.routes.values())
+        msgspec.structs.force_setattr(self, "providers", providers)
+        msgspec.structs.force_setattr(self, "_names", table.names)
+        msgspec.structs.force_setattr(self, "_problems", table.problems)
+
+    def resolve(self, model: str) -> Resolved | None:
+        """Tell what `model` stands for; None when it cannot be served: `problem_of` tells why."""
+        found = self._names.get(model)
+        return self._resolve_loosely(model) if found is None else found
+
+    def problem_of(self, model: str) -> NameProblem:
+        """Tell why a name does not resolve."""
+        instead = "" if self.unknown_model_is_default else model
+        known = self._problems.get(_folded(model)) or self._problems.get(instead)
+        return known or NameProblem.UNKNOWN
+
+    def _resolve_loosely(self, model: str) -> Resolved | None:
+        """Look for names that are written in more ways than one, then for the default."""
+        name = _folded(model)
+        plain, mark, endpoint = name.rpartition(ENDPOINT_ALIAS)
+        if mark and "://" in endpoint:
+            name = self._by_address(plain, endpoint)
+        found = self._names.get(name)
+        if found is None and self.unknown_model_is_default and name not in self._problems:
+            return self._names.get("")
+        return found
+
+    def _by_address(self, plain: str, address: str) -> str:
+        """Give the route of a model behind the relay at an address; the name itself if none is."""
+        relays = {
+            route.endpoint: route.base_url
+            for route in self.routes.values()
+            if plain == f"{route.provider}:{route.model}"
+        }
+        handle = handle_in(relays, address)
+        return f"{plain}{ENDPOINT_ALIAS}{address if handle is None else handle}"
+
+
+def _folded(model: str) -> str:
+    """The name with `auto:` words in lower case: their case does not matter."""
+    is_auto = model[: len(PREFIX)].lower() == PREFIX
+    return model.lower() if is_auto else model
+
+
+class _Table:
+    """Names in the making; what has a name first keeps it."""
+
+    def __init__(self, routes: Mapping[RouteId, Route], default: Combo) -> None:
+        self._routes = routes
+        self._default = default
+        declared = dict.fromkeys([*(member.route for member in default.members), *routes])
+        self._places = {route: place for place, route in enumerate(declared)}
+        self.names: dict[str, Resolved] = {}
+        self.problems: dict[str, NameProblem] = {}
+
+    def add_combo(self, combo: Combo) -> None:
+        """A combo by its id; without any enabled member a profile cannot be served."""
+        resolved = _of_combo(combo, self._routes)
+        may_be_empty = combo.is_profile or combo is self._default
+        if (may_be_empty and combo.members and not resolved.routes) or (
+            combo.is_profile and not combo.members
+        ):
+            self.problems[combo.id] = NameProblem.EMPTY
+        else:
+            self.names[combo.id] = resolved
+
+    def add_default(self) -> None:
+        """No name at all, `auto` and `auto:` are the default combo."""
+        for name in ("", AUTO, PREFIX):
+            self.copy(name, self._default.id)
+
+    def add_aliases(self, aliases: Mapping[ComboId, Combo]) -> None:
+        """Aliases by their canonical name and by every word."""
+        for alias in aliases.values():
+            resolved = _of_combo(alias, self._routes)
+            if resolved.routes:
+                self._offer(alias.id, msgspec.structs.replace(resolved, is_choice=True))
+            else:
+                self._refuse(alias.id, NameProblem.EMPTY)
+        for word, name in WORDS.items():
+            if name in aliases:
+                self.copy(f"{PREFIX}{word}", name)
+
+    def add_routes(self) -> None:
+        """Routes by id and alias; a model behind relays by the name they share, too."""
+        shared: dict[str, list[Route]] = {}
+        for route in self._routes.values():
+            plain = f"{route.provider}/{route.model}"
+            shared.setdefault(plain, []).append(route)
+            if route.endpoint:
+                handle = f"{route.provider}:{route.model}{ENDPOINT_ALIAS}{route.endpoint}"
+                self._add_choice((route.id, handle), [route])
+        for plain, routes in shared.items():
+            first = routes[0]
+            # Several are called by the alias: what a client may use is told by route ids, and one
+            # of them has the other name.
+            self._add_choice((f"{first.provider}:{first.model}", plain), routes)
+
+    def add_groups(self, groups: Sequence[Group]) -> None:
+        """Models by their own id and by the name of their group, in one list."""
+        by_model: dict[str, list[Group]] = {}
+        for group in groups:
+            for model in dict.fromkeys(self._routes[member].model for member in group.members):
+                by_model.setdefault(model, []).append(group)
+        by_slug = {group.slug: group for group in groups}
+        for name in dict.fromkeys([*by_model, *by_slug]):
+            literal, named = list(by_model.get(name, ())), by_slug.get(name)
+            only_by_slug: list[Group] = []
+            if named is not None and named not in literal:
+                (literal if named.is_named else only_by_slug).append(named)
+            exact = self._members(literal)
+            slug = [route for route in self._members(only_by_slug) if route not in exact]
+            self._add_choice((name,), [*exact, *slug], (0,) * len(exact) + (1,) * len(slug))
+
+    def copy(self, name: str, other: str) -> None:
+        """Give what has one name another one, too."""
+        if other in self.problems:
+            self._refuse(name, self.problems[other])
+        elif other in self.names:
+            self._offer(name, self.names[other])
+
+    def _members(self, groups: Iterable[Group]) -> list[Route]:
+        """Routes of groups as the default combo orders them, then those it does not have."""
+        wanted = {member for group in groups for member in group.members}
+        return [self._routes[route] for route in sorted(wanted, key=self._places.__getitem__)]
+
+    def _add_choice(
+        self, names: tuple[str, ...], routes: Sequence[Route], tiers: tuple[int, ...] = ()
+    ) -> None:
+        """Routes that are tried for each other, and never one besides; best of the names first."""
+        tiers = tiers or (0,) * len(routes)
+        usable = [(r, tier) for r, tier in zip(routes, tiers, strict=True) if r.enabled]
+        for name in names:
+            if not usable:
+                self._refuse(name, NameProblem.DISABLED)
+            elif len(usable) == 1:
+                self._offer(name, self._alone(usable[0][0]))
+            else:
+                self._offer(name, self._choice(names[0], usable))
+
+    def _choice(self, name: str, usable: Sequence[tuple[Route, int]]) -> Resolved:
+        """Several routes, ordered as the default combo orders its own."""
+        default = self._default
+        return Resolved(
+            combo=ComboId(name),
+            family=default.family,
+            strategy=default.strategy,
+            gate=default.gate,
+            scoring=default.scoring,
+            sticky=default.sticky,
+            routes=tuple(route for route, _ in usable),
+            tiers=tuple(tier for _, tier in usable),
+            is_choice=True,
+        )
+
+    def _alone(self, route: Route) -> Resolved:
+        known = self.names.get(route.id)
+        return known if known is not None and known.routes == (route,) else alone(route)
+
+    def _offer(self, name: str, resolved: Resolved) -> None:
+        if name not in self.problems:
+            self.names.setdefault(name, resolved)
+
+    def _refuse(self, name: str, problem: NameProblem) -> None:
+        if name not in self.names:
+            self.problems.setdefault(name, problem)
+
+
+def _of_combo(combo: Combo, routes: Mapping[RouteId, Route]) -> Resolved:
+    members = [(routes[m.route], m.enabled) for m in combo.members]
+    return Resolved(
+        combo=combo.id,
+        family=combo.family,
+        strategy=combo.strategy,
+        gate=combo.gate,
+        scoring=combo.scoring,
+        sticky=combo.sticky,
+        routes=tuple(r for r, enabled in members if enabled and r.enabled),
+        disabled=tuple(r for r, enabled in members if not (enabled and r.enabled)),
+    )
+
+
+def alone(route: Route) -> Resolved:
+    """What the name of a single route stands for."""
+    return Resolved(
+        combo=ComboId(route.id),
+        family="classic",
+        strategy="priority",
+        gate=GatePolicy(),
+        routes=(route,),
+    )

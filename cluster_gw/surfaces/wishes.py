@@ -1,0 +1,39 @@
+"""`models` and `provider` of a body, in OpenRouter's form: what else may serve, and who may not.
+
+The names are the gateway's own, so no upstream must see them; what else stands in `provider` is
+none of ours and travels on.
+"""
+
+from typing import Final
+
+from cluster_gw.canonical.request import Wishes
+from cluster_gw.wire.json_codec import FIELDS_READER, Fields, raw
+from cluster_gw.wire.openai_chat import ChatBody, ProviderWishes
+
+MODELS: Final = "models"
+PROVIDER: Final = "provider"
+OURS: Final = ("order", "only", "ignore")
+NO_PROVIDER: Final = ProviderWishes()
+
+
+def take_wishes(fields: Fields, body: ChatBody) -> Wishes | None:
+    """Take them out of `fields`; None when nothing is wished for.
+
+    Args:
+        fields: members of the body; changed in place.
+        body: the same body, read.
+    """
+    fields.pop(MODELS, None)
+    wanted = body.provider or NO_PROVIDER
+    if (given := fields.pop(PROVIDER, None)) is not None and body.provider is not None:
+        rest = {k: v for k, v in FIELDS_READER.read(given).items() if k not in OURS}
+        if rest:
+            fields[PROVIDER] = raw(rest)
+    if not (body.models or wanted.order or wanted.only is not None or wanted.ignore):
+        return None
+    return Wishes(
+        models=tuple(body.models or ()),
+        order=tuple(wanted.order or ()),
+        only=None if wanted.only is None else tuple(wanted.only),
+        ignore=tuple(wanted.ignore or ()),
+    )

@@ -1,0 +1,103 @@
+"""One model behind two relays: limits, health and statistics of each stand apart, in real Redis."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from cluster_gw.simulator.config import SimulatorConfig
+from cluster_gw.simulator.server import RunningSimulator, serve_simulator
+from cluster_gw.units import RouteId
+from tests.fakes.gateway import Gateway
+from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post, steer
+from tests.gateway.test_health import status
+from tests.gateway.test_snapshot import build, detail
+
+
+@pytest.fixture
+async def other() -> AsyncIterator[RunningSimulator]:
+    running = await serve_simulator(SimulatorConfig(any_key=True, any_model=True))
+    yield running
+    await running.close()
+
+
+def handle(simulator: RunningSimulator) -> str:
+    return simulator.base_url.removeprefix("http://").translate(str.maketrans(".:/", "---"))
+
+
+@pytest.fixture
+async def relays(start: Start, simulator: RunningSimulator, other: RunningSimulator) -> Gateway:
+    """A model at the provider's address and at a relay, two requests a minute each."""
+    return await start(
+        providers={"own": {"dialect": "openai", "base_url": simulator.base_url}},
+        keys=[
+            {"id": "home", "provider": "own", "secret": "secret-of-home"},
+            {
+                "id": "away",
+                "provider": "own",
+                "secret": "secret-of-away",
+                "base_url": other.base_url,
+            },
+        ],
+        models=[{"provider": "own", "model": "m", "limits": {"rpm": 2}}],
+        combos=[{"id": "auto", "family": "classic", "strategy": "priority", "members": ["own/m"]}],
+    )
+
+
+async def via(http: aiohttp.ClientSession, gateway: Gateway, **fields: Any) -> str:
+    response, body = await post(http, gateway.base_url, chat(**fields))
+    return response.headers.get("X-Routed-Via") or str(json.loads(body)["error"]["code"])
+
+
+async def test_each_relay_has_the_models_limit_for_itself(
+    relays: Gateway, http: aiohttp.ClientSession, other: RunningSimulator
+) -> None:
+    away = f"own/m@{handle(other)}"
+
+    served = [await via(http, relays) for _ in range(5)]
+
+    assert served == ["own/m", "own/m", away, away, "rate_limit_exceeded"]
+
+
+async def test_a_relay_is_asked_for_by_its_endpoint_alone(
+    relays: Gateway, http: aiohttp.ClientSession, other: RunningSimulator
+) -> None:
+    names = [f"own:m#{handle(other)}", f"own:m#{other.base_url}", f"own/m@{handle(other)}"]
+
+    served = [await via(http, relays, model=name) for name in names]
+
+    assert served == [f"own/m@{handle(other)}"] * 2 + ["rate_limit_exceeded"]
+
+
+async def test_failures_of_one_relay_say_nothing_of_the_other(
+    relays: Gateway, http: aiohttp.ClientSession, other: RunningSimulator
+) -> None:
+    failing = steer(id="f", fault=status(500), times=1)
+    away = f"own/m@{handle(other)}"
+
+    await post(http, relays.base_url, chat(failing, model=away))
+    await relays.engine.settle()
+    await build(relays)
+
+    known = relays.current.view.signals.routes
+    assert known[RouteId(away)].penalty_points == 1
+    assert known[RouteId(away)].statistics.failures == pytest.approx(1, abs=0.01)
+    assert known[RouteId("own/m")].penalty_points == 0
+    assert known[RouteId("own/m")].statistics.failures == 0
+
+
+async def test_records_of_a_relay_carry_its_endpoint(
+    relays: Gateway, http: aiohttp.ClientSession, other: RunningSimulator
+) -> None:
+    answer = await detail(http, relays, model=f"own/m@{handle(other)}")
+
+    assert answer["attempts"][0]["model"] == f"m@{handle(other)}"
+    plan = [
+        target.limits.model
+        for by_key in relays.current.serving.runtime.targets.values()
+        for target in by_key.values()
+    ]
+    assert plan == ["m", f"m@{handle(other)}"]
