@@ -53,9 +53,12 @@ def write_table(table: Table) -> str:
     """Write an overlay, the same one always with the same text.
 
     Raises:
-        ConfigInvalidError: it is too large.
+        ConfigInvalidError: it is too large, or no text.
     """
-    text = msgspec.json.encode(table, order="deterministic").decode()
+    try:
+        text = msgspec.json.encode(table, order="deterministic").decode()
+    except UnicodeEncodeError:
+        raise ConfigInvalidError(["overlay: holds half a character pair (a surrogate)"]) from None
     if len(text) > MAX_CHARACTERS:
         raise ConfigInvalidError([f"overlay: is larger than {MAX_CHARACTERS} characters"])
     return text

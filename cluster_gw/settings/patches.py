@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cluster_gw.core.routing.resolution import ENDPOINT
 from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
 from cluster_gw.settings.pool import ProviderSettings
@@ -185,7 +186,11 @@ def _ordered(plain: Plain, combo: Plain, fields: Plain) -> Plain:
     entries = _mentioned(order) if isinstance(order, list) else []
     if not isinstance(order, list) or len(entries) < len(order):
         raise PatchError(f"combos.{combo['id']}.order: expected a list of routes and their flags")
-    chain = {route: _flag_in(one) for one in entries if (route := _route_in(one, routes)) in flags}
+    chain = {
+        route: _flag_in(one)
+        for one in entries
+        if (route := _route_in(one, routes)) in flags or route.rpartition(ENDPOINT)[0] in flags
+    }
     rest["members"] = [
         {"route": route, "enabled": enabled}
         for route, enabled in {

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.loading import Base, read_base
@@ -19,7 +21,13 @@ from cluster_gw.settings.overlay import (
     read_table,
     write_table,
 )
-from cluster_gw.settings.patches import Patch
+from cluster_gw.settings.patches import (
+    COMBO_FIELDS,
+    KEY_FIELDS,
+    MODEL_FIELDS,
+    SETTING_FIELDS,
+    Patch,
+)
 from cluster_gw.settings.shown import show
 
 Merge = Callable[..., Merged]
@@ -284,11 +292,51 @@ def test_text_that_is_no_overlay_is_refused(text: str) -> None:
         read_table(text)
 
 
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+FIELD_NAMES = st.sampled_from(
+    [*COMBO_FIELDS, *MODEL_FIELDS, *KEY_FIELDS, *SETTING_FIELDS["routing"], "combo", "secret"]
+)
+NAMES = st.sampled_from(
+    [
+        *("models.far/big", "keys.far-a", "combos.auto", "profiles.p", "settings.routing"),
+        *("settings.default_combo", "zebra.x"),
+    ]
+)
+
+
+@given(name=NAMES, fields=st.dictionaries(FIELD_NAMES, JSON_VALUES, max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_whatever_stands_in_a_patch_it_fits_or_is_left_out(
+    name: str, fields: dict[str, Any]
+) -> None:
+    document = {
+        "providers": {"far": {"base_url": "https://far.example/v1"}},
+        "keys": [{"id": "far-a", "provider": "far", "secret": "env:FAR_KEY"}],
+        "models": [{"provider": "far", "model": "big"}],
+        "auth": {"mode": "none"},
+    }
+    wild = patch(name, **fields)
+    table = read_table(write_table(changed({}, wild)))
+
+    found = over(document, *patches_of(table))
+
+    assert len(found.kept) + len(found.dropped) == len(patches_of(table))
+
+
 def test_overlay_has_a_bound() -> None:
     table = changed({}, patch("combos.a", members=["x" * 100] * (MAX_CHARACTERS // 100)))
 
     with pytest.raises(ConfigInvalidError, match="larger"):
         write_table(table)
+
+
+def test_half_a_character_pair_is_refused() -> None:
+    with pytest.raises(ConfigInvalidError, match="surrogate"):
+        write_table(changed({}, patch("combos.a", response={"forbidden_substrings": ["\ud83d"]})))
 
 
 def test_what_is_shown_holds_no_secret(file: dict[str, Any]) -> None:

@@ -71,6 +71,7 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
             404, INVALID, "A vendor's path that this gateway does not serve."
         ),
         "method_not_allowed": ErrorCode(405, INVALID, "The path exists for another method."),
+        "already_exists": ErrorCode(409, INVALID, "Admin API: something has this name already."),
         "config_conflict": ErrorCode(
             412, INVALID, "Admin API: the configuration has another version than `If-Match` names."
         ),

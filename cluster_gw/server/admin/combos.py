@@ -1,21 +1,17 @@
 """`/api/combos`: the named chains of routes, and how each ranks its members."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cluster_gw.errors import ClientFault
-from cluster_gw.server.admin.answers import invalid, listed, nothing_called, told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
-from cluster_gw.server.admin.writing import read_fields, seen_version
+from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.writing import seen_version
 
-MEMBERS: Final = "members"
-ORDER: Final = "order"
-READ_ONLY: Final = frozenset({"default", "all_routes", "profile"})
+READ_ONLY: Final = ("id", "default", "all_routes", "profile")
 
 
 def combo_routes(desk: Desk) -> list[Route]:
@@ -23,67 +19,32 @@ def combo_routes(desk: Desk) -> list[Route]:
     combos = Combos(desk)
     return [
         Route("/api/combos", combos.show_all, methods=["GET"]),
-        Route("/api/combos/{id:path}", combos.show, methods=["GET"]),
-        Route("/api/combos/{id:path}", combos.change, methods=["PUT"]),
-        Route("/api/combos/{id:path}", combos.reset, methods=["DELETE"]),
+        *combos.routes("/api/combos/{id:path}"),
     ]
 
 
-class Combos:
-    """Shows and changes combos."""
+class Combos(Items):
+    """Shows and changes combos, profiles among them."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        super().__init__(desk, "combos", show_combo, READ_ONLY)
 
-    async def show_all(self, _request: Request) -> Response:
-        """List all combos, in declared order."""
-        shown = self._desk.editor.shown()
-        return listed([show_combo(self._desk, one) for one in shown["combos"]], self._version)
-
-    async def show(self, request: Request) -> Response:
-        """Show one combo."""
-        return self._told(request.path_params["id"])
-
-    async def change(self, request: Request) -> Response:
-        """Change fields of one combo; null goes back to what the file says."""
-        name: str = find_combo(self._desk, request.path_params["id"])["id"]
-        read = await read_fields(request)
-        fields = {field: value for field, value in read.items() if field not in READ_ONLY}
-        if fields.pop("id", name) != name:
-            raise ClientFault(invalid("the id of a combo cannot be changed", "id"))
-        if MEMBERS in fields:
-            fields[ORDER] = None  # it was an order of other members
-        change = Change(noun=noun_of(self._desk, name), id=name, fields=fields)
-        await self._desk.editor.write([change], seen_version(request))
-        return self._told(name)
+    def change_of(self, name: str, fields: dict[str, Any]) -> Change:
+        """Give the change of fields of a combo; new members end an order of the old ones."""
+        if "members" in fields:
+            fields = {**fields, "order": None}
+        return Change(noun=noun_of(self.desk, name), id=name, fields=fields)
 
     async def reset(self, request: Request) -> Response:
-        """Go back to what the file says of a combo; one that no file has stays as it was made."""
-        name = find_combo(self._desk, request.path_params["id"])["id"]
-        noun = noun_of(self._desk, name)
-        change = Change(noun=noun, id=name, fields={}, remove=noun == "combos")
-        await self._desk.editor.write([change], seen_version(request))
-        return self._told(name)
-
-    @property
-    def _version(self) -> int:
-        return self._desk.config_version
-
-    def _told(self, name: str) -> Response:
-        return told(show_combo(self._desk, find_combo(self._desk, name)), self._version)
-
-
-def find_combo(desk: Desk, name: str) -> Mapping[str, Any]:
-    """Give a combo as it holds now.
-
-    Raises:
-        ClientFault: there is none of this name.
-    """
-    for combo in desk.editor.shown()["combos"]:
-        if combo["id"] == name:
-            found: Mapping[str, Any] = combo
-            return found
-    raise nothing_called("combo", name)
+        """Go back to what the file says of a combo; one that no file has gets its defaults."""
+        name: str = self.find(request.path_params["id"])["id"]
+        noun = noun_of(self.desk, name)
+        held = self.desk.editor.patches().get(noun, {}).get(name, {})
+        kept = {"members"} if noun == "profiles" else set()
+        fields = {field: None for field in held if field not in kept}
+        change = Change(noun=noun, id=name, fields=fields)
+        await self.desk.editor.write([change], seen_version(request))
+        return self.told(name)
 
 
 def noun_of(desk: Desk, name: str) -> str:
@@ -91,7 +52,7 @@ def noun_of(desk: Desk, name: str) -> str:
     return "profiles" if name in desk.editor.patches().get("profiles", {}) else "combos"
 
 
-def show_combo(desk: Desk, combo: Mapping[str, Any]) -> dict[str, Any]:
+def show_combo(desk: Desk, combo: Item) -> dict[str, Any]:
     """Give a combo with what its family decides where nothing is said, and every member."""
     catalog = desk.deps.current.serving.runtime.catalog
     held = catalog.combos[combo["id"]]

@@ -8,10 +8,23 @@ from starlette.routing import Route
 
 from cluster_gw.server.admin.answers import answers_to_faults
 from cluster_gw.server.admin.combos import combo_routes
+from cluster_gw.server.admin.config import config_routes
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.explain import explain_routes
+from cluster_gw.server.admin.headroom import headroom_routes
+from cluster_gw.server.admin.keys import key_routes
+from cluster_gw.server.admin.models import model_routes
+from cluster_gw.server.admin.profiles import profile_routes
 
-NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (combo_routes, explain_routes)
+NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
+    combo_routes,
+    profile_routes,
+    model_routes,
+    key_routes,
+    headroom_routes,
+    config_routes,
+    explain_routes,
+)
 
 
 def build_admin(desk: Desk) -> Starlette:
