@@ -1,8 +1,10 @@
 """From a request to its ranking: candidates, constraints, strategy (rooms 3 and 5)."""
 
+from typing import Final
+
 from cluster_gw.core.routing.candidates import list_candidates
 from cluster_gw.core.routing.catalog import Candidate, Exclusion
-from cluster_gw.core.routing.constraints import constrain
+from cluster_gw.core.routing.constraints import constrain, spare_the_tight
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.exploration import pick_any, pick_unmeasured
 from cluster_gw.core.routing.ranking import Move, Ranking, to_front
@@ -10,6 +12,8 @@ from cluster_gw.core.routing.signals import stand_back
 from cluster_gw.core.routing.stickiness import stay
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
+
+NO_MOVES: Final[tuple[Move, ...]] = ()
 
 
 def strategy_of(context: RouteContext) -> Strategy:
@@ -29,14 +33,17 @@ def make_ranking(context: RouteContext, inputs: StrategyInputs) -> Ranking:
     eligible, excluded = constrain(listed, context)
     strategy = strategy_of(context)
     order = strategy.rank(eligible, context, inputs)
-    candidates, moves = _moved(order.candidates, eligible, (*disabled, *excluded), context, inputs)
+    candidates, spared = order.candidates, NO_MOVES
+    if resolved.windows:
+        candidates, spared = spare_the_tight(candidates, context)
+    candidates, moves = _moved(candidates, eligible, (*disabled, *excluded), context, inputs)
     return Ranking(
         combo=resolved.combo,
         family=resolved.family,
         strategy=strategy.name,
         order=order,
         candidates=candidates,
-        moves=moves,
+        moves=spared + moves,
         snapshot=inputs.signals.version,
         excluded=disabled + excluded,
     )

@@ -66,6 +66,10 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
             id=place.id,
             base_url=place.address or facts[model.provider].base_url,
             endpoint=place.endpoint,
+            scoped_keys=sum(
+                key.models is not None and model.model not in key.models
+                for key in keys[model.provider]
+            ),
             keys=tuple(key for key in keys[model.provider] if key.id in place.keys),
             intelligence=intelligence_composite(
                 model.tier or usual[0], model.intelligence_rank or usual[1]

@@ -239,3 +239,19 @@ async def test_a_name_that_is_not_listed_can_be_shown(
     shown = await listing(http, names, f"/{name}")
 
     assert (shown["id"], shown["available"]) == (name, True)
+
+
+async def test_a_window_that_may_be_too_small_is_used_last(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    models = [
+        {"provider": "a", "model": "one", "context_window": 1100},
+        {"provider": "b", "model": "two", "context_window": 1125},
+    ]
+    gateway = await start(models=models)
+
+    _, body = await post(http, gateway.base_url, chat("x" * 400), X_Gw_Detail="1")
+
+    last = json.loads(body)["ranking"][-1]
+    assert last["route"] == "a/one"
+    assert last["reasons"][-1] == "context 1100 < 1125 with a margin"

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.posterior import seed_chance
-from cluster_gw.core.routing.presets import PRESETS
+from cluster_gw.core.routing.presets import PRESETS, Tuning
 from cluster_gw.core.routing.ranking import total_score
+from cluster_gw.core.routing.signals import Bar
 from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.core.routing.sticky_policy import StickyPolicy
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.pipeline.plan import make_ranking
-from tests.core.routing.pool import Known, Pool, places
+from cluster_gw.units import RouteId
+from tests.core.routing.pool import NOON_S, Known, Pool, places
 
 Name = tuple[str, str]
 
@@ -92,6 +96,41 @@ def test_an_excluded_route_never_appears(name: Name, known: list[Known], seed: i
     assert all(candidate.route.tools for candidate in ranking.candidates)
     assert len(ranking.candidates) + len(ranking.excluded) == len(known)
     assert [one.candidate for one in ranking.ranked] == list(ranking.candidates)
+
+
+@NAMES
+@given(
+    known=POOLS,
+    seed=st.integers(0, 10**9),
+    explored=st.floats(0, 1),
+    pinned=st.integers(0, 8),
+    barred=st.sets(st.integers(0, 8)),
+    hundreds=st.integers(0, 5),
+)
+def test_nothing_that_moves_a_route_moves_it_out_of_its_tier(
+    name: Name,
+    known: list[Known],
+    seed: int,
+    explored: float,
+    pinned: int,
+    barred: set[int],
+    hundreds: int,
+) -> None:
+    bar = Bar(gate=Gate.COOLDOWN, until_s=NOON_S + 9)
+    some = [
+        msgspec.structs.replace(
+            one, bar=bar if place in barred else None, window=1500 if place % 2 else None
+        )
+        for place, one in enumerate(known)
+    ]
+    tuning = Tuning(explore_unmeasured=explored, exploration=explored)
+    pool = Pool(some, name[1], name[0], tuning=tuning, sticky=StickyPolicy(enabled=True))
+    inputs = pool.inputs(seed_chance(seed), pinned=RouteId(f"p/m{pinned}"))
+
+    ranking = make_ranking(pool.context(characters=hundreds * 400), inputs)
+
+    tiers = [candidate.match_tier for candidate in ranking.candidates]
+    assert tiers == sorted(tiers)
 
 
 @SCORED

@@ -211,3 +211,14 @@ def test_clients_may_be_given_aliases_and_groups_but_nothing_unknown(
     assert faults(base) == [
         'clients[0].combos[0]: unknown "auto:cheep"; did you mean "auto:cheap"?'
     ]
+
+
+def test_a_model_that_no_key_may_serve_is_told_from_one_without_keys(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["models"].append({"provider": "far", "model": "mid"})
+    base["keys"][0]["models"] = ["mid"]
+
+    routes = catalog(load, base).routes
+
+    assert [route.scoped_keys for route in routes.values()] == [1, 0, 0]

@@ -11,6 +11,8 @@ IMAGE_TOKENS: Final = 1000
 DEFAULT_OUTPUT_TOKENS: Final = 1000
 OUTPUT_RESERVE_CAP_TOKENS: Final = 2000  # a huge max_tokens must not exclude every model
 
+MARGIN_PART: Final = 4  # characters of a token differ by language and kind of text
+
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Estimated tokens of one request."""
@@ -22,6 +24,11 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def total_tokens(self) -> int:
         """What is reserved: input and output reserve."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def safe_tokens(self) -> int:
+        """What it takes if the estimate of its input is a quarter too low, which happens."""
+        return self.total_tokens + -(-self.input_tokens // MARGIN_PART)
 
 
 def estimate_demand(request: ChatRequest) -> Demand:

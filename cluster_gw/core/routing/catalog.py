@@ -65,6 +65,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         speed_rank: place among all models, 1 is the fastest; None where the operator gave none.
         monthly_tokens: what one key is given each month (UTC); None where nobody knows.
         prior: what others saw of it.
+        scoped_keys: of its provider's keys those that serve other models only.
         endpoint: handle of the relay it is reached through; empty for the provider's own address.
     """
 
@@ -90,6 +91,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     speed_rank: int | None = None
     monthly_tokens: int | None = None
     prior: Prior = NO_PRIOR
+    scoped_keys: int = 0
     endpoint: str = ""
     price: Price = FREE
     keys: tuple[Key, ...] = ()
@@ -164,6 +166,7 @@ class ExclusionCode(StrEnum):
 
     DISABLED = "disabled"
     NOT_WANTED = "not_wanted"  # the request leaves its provider out
+    KEY_SCOPE = "key_scope"  # keys exist, none may serve this model
     NO_KEY = "no_key"
     NO_TOOLS = "no_tools"
     NO_VISION = "no_vision"
@@ -256,6 +259,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.is_kept and (
             candidates is self.candidates
             or any(candidates is narrowed.eligible for narrowed in self.narrowed.values())
+        )
+
+    @cached_property
+    def windows(self) -> tuple[int, ...]:
+        """The known context windows, the smallest first."""
+        return tuple(
+            sorted({r.context_window for r in self.routes if r.context_window is not None})
         )
 
     @cached_property

@@ -10,9 +10,17 @@ from typing import Final
 
 from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Narrowed
 from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.core.routing.ranking import Move
 
 Constraint = Callable[[Candidate, RouteContext], str | None]
 """Answers why the candidate cannot serve, or None when it can."""
+
+
+def _is_in_scope(candidate: Candidate, _context: RouteContext) -> str | None:
+    route = candidate.route
+    if route.keys or not route.scoped_keys:
+        return None
+    return f"no usable key: {route.scoped_keys} key(s) serve other models only"
 
 
 def _has_key(candidate: Candidate, _context: RouteContext) -> str | None:
@@ -59,6 +67,7 @@ CONSTRAINTS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
     (ExclusionCode.NO_FORMAT, _keeps_format),
     (ExclusionCode.CONTEXT_WINDOW, _fits_context),
     (ExclusionCode.TOO_LARGE, _fits_tpm),
+    (ExclusionCode.KEY_SCOPE, _is_in_scope),
     (ExclusionCode.NO_KEY, _has_key),
 )
 
@@ -88,6 +97,40 @@ def constrain(
     elif known.rejected:
         return known.eligible, _look(known.rejected, context)[1]
     return known.eligible, known.excluded
+
+
+def spare_the_tight(
+    candidates: tuple[Candidate, ...], context: RouteContext
+) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
+    """Put routes whose context window has no margin behind the others of their tier, saying so.
+
+    They fit by the estimate of the input, but not if that is a quarter too low.
+
+    Args:
+        candidates: best first; all of them fit.
+        context: the request.
+
+    Returns:
+        The candidates in order, and what was moved.
+    """
+    windows, demand = context.resolved.windows, context.demand
+    place = bisect_left(windows, demand.total_tokens)
+    safe = demand.safe_tokens
+    if place == len(windows) or windows[place] >= safe:
+        return candidates, ()
+    tight = {
+        c.route.id: c.route.context_window
+        for c in candidates
+        if c.route.context_window is not None and c.route.context_window < safe
+    }
+    if not tight:
+        return candidates, ()
+    # A stable sort: among those that fit well, and those that do not, the order stays.
+    ordered = sorted(candidates, key=lambda c: (c.match_tier, c.route.id in tight))
+    reason = f"context {{}} < {safe} with a margin"
+    return tuple(ordered), tuple(
+        [Move(route=route, reason=reason.format(window)) for route, window in tight.items()]
+    )
 
 
 def _narrow(candidates: tuple[Candidate, ...], context: RouteContext) -> Narrowed:

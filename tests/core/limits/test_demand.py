@@ -64,3 +64,10 @@ def test_demand_is_bounded_and_grows_with_the_request(
 @pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (4001, 1001)])
 def test_unreported_text_is_a_quarter_of_its_characters(characters: int, tokens: int) -> None:
     assert estimate_tokens(characters) == tokens
+
+
+@pytest.mark.parametrize(("given", "safe"), [(0, 100), (1, 102), (4, 105), (400, 600)])
+def test_a_safe_estimate_has_a_quarter_more_of_input_and_none_of_output(
+    given: int, safe: int
+) -> None:
+    assert Demand(input_tokens=given, output_tokens=100).safe_tokens == safe

@@ -6,7 +6,7 @@ import msgspec
 
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import speed_score
-from cluster_gw.core.routing.catalog import Candidate, Combo, Member, Resolved, Route
+from cluster_gw.core.routing.catalog import Combo, Member, Resolved, Route
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.presets import PeakHours, Task, Tuning, build_scoring
@@ -38,10 +38,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     bar: Bar | None = None
     half_open: bool = False
     quality: float | None = None
+    window: int | None = None
 
     def route(self, number: int) -> Route:
         return msgspec.structs.replace(
-            make_route(f"m{number}", tools=self.tools),
+            make_route(f"m{number}", tools=self.tools, context_window=self.window),
             weight=self.weight,
             intelligence=self.intelligence,
             prior=self.prior,
@@ -113,12 +114,10 @@ class Pool:
         )
         found = catalog.resolve("auto")
         assert isinstance(found, Resolved)
-        self.resolved = found
+        # A combo has one tier; several come of groups, and of several models in one request.
+        self.resolved = msgspec.structs.replace(found, tiers=tuple(one.tier for one in known))
         self.strategy = STRATEGIES[family, strategy]
-        self.candidates = tuple(
-            Candidate(route=route, position=place, match_tier=one.tier)
-            for place, (route, one) in enumerate(zip(routes, known, strict=True))
-        )
+        self.candidates = self.resolved.candidates
         self.signals = Signals(
             version=9,
             routes={r.id: one.signals() for r, one in zip(routes, known, strict=True)},
@@ -130,9 +129,16 @@ class Pool:
         )
 
     def context(
-        self, task: Task = Task.AUTO, *, tools: bool = False, text: str = ""
+        self,
+        task: Task = Task.AUTO,
+        *,
+        tools: bool = False,
+        text: str = "",
+        characters: int = 0,
     ) -> RouteContext:
-        request = make_request(wants_tools=tools, first_user_text=text)
+        request = make_request(
+            wants_tools=tools, first_user_text=text, input_characters=(characters,)
+        )
         return build_context(request, self.resolved, ClientId("c"), task=task)
 
     def inputs(

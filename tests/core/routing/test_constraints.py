@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +7,7 @@ from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
 from cluster_gw.core.routing.candidates import list_candidates
 from cluster_gw.core.routing.catalog import ExclusionCode
-from cluster_gw.core.routing.constraints import CONSTRAINTS, constrain
+from cluster_gw.core.routing.constraints import CONSTRAINTS, constrain, spare_the_tight
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.units import ClientId
 from tests.pipeline.catalogs import make_catalog, make_request, make_route
@@ -21,6 +22,7 @@ MISFITS = {
     ExclusionCode.NO_FORMAT: make_route("c", quirks=frozenset({"drops_response_format"})),
     ExclusionCode.CONTEXT_WINDOW: make_route("d", context_window=1199),
     ExclusionCode.TOO_LARGE: make_route("e", limits=Limits(tpm=1199)),
+    ExclusionCode.KEY_SCOPE: msgspec.structs.replace(make_route("g", keys=()), scoped_keys=2),
     ExclusionCode.NO_KEY: make_route("f", keys=()),
 }
 
@@ -138,3 +140,33 @@ def test_a_route_that_fits_exactly_is_kept() -> None:
 
 def test_every_exclusion_code_is_a_skip_code_of_the_trace() -> None:
     assert {code.value for code in ExclusionCode} <= {code.value for code in SkipCode}
+
+
+def fitting(characters: int, *windows: int | None, tiers: tuple[int, ...] = ()) -> list[str]:
+    """Models by the order after tight ones were spared, with the reasons of those that moved."""
+    routes = [make_route(f"m{n}", context_window=window) for n, window in enumerate(windows)]
+    resolved = make_catalog(*routes).resolve("auto")
+    assert resolved is not None
+    resolved = msgspec.structs.replace(resolved, tiers=tiers)
+    request = make_request(input_characters=(characters,), max_tokens=100)
+    context = build_context(request, resolved, ClientId("c"))
+    eligible, _ = constrain(resolved.candidates, context)
+    candidates, moves = spare_the_tight(eligible, context)
+    assert sorted(move.route for move in moves) == sorted(
+        c.route.id for c in eligible if (c.route.context_window or 9999) < 600
+    )
+    assert all(move.reason.endswith("< 600 with a margin") for move in moves)
+    return [candidate.route.model for candidate in candidates]
+
+
+def test_a_window_without_margin_comes_last_and_is_not_left_out() -> None:
+    # 400 tokens of input, 100 of output: 500, and 600 if the input is a quarter more.
+    assert fitting(1600, 500, 600, 599, None, 499) == ["m1", "m3", "m0", "m2"]
+
+
+def test_a_window_without_margin_stays_in_its_tier() -> None:
+    assert fitting(1600, 500, 600, 550, tiers=(0, 1, 1)) == ["m0", "m1", "m2"]
+
+
+def test_where_all_windows_are_wide_or_too_small_nothing_moves() -> None:
+    assert fitting(1600, 600, None, 8000, 100) == ["m0", "m1", "m2"]
