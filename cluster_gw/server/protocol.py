@@ -23,6 +23,7 @@ from uvicorn.server import ServerState
 
 from cluster_gw.errors import ErrorBody
 from cluster_gw.server.cycle import CloseDelimited, Cycle
+from cluster_gw.server.outbox import Outbox
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
@@ -68,6 +69,7 @@ class BoundedHead(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the wait for the first head."""
         super().connection_made(transport)
+        self._outbox = Outbox(self.loop, transport, self._written)
         self._expect_head(self.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -140,6 +142,7 @@ class BoundedHead(HttpToolsProtocol):
         cycle = (Cycle if is_modern else CloseDelimited)(
             self._scope(version),
             self,
+            self._outbox,
             waits_for_continue=self.expect_100_continue,
             keep_alive=is_modern and self.parser.should_keep_alive(),
         )
@@ -188,7 +191,7 @@ class BoundedHead(HttpToolsProtocol):
         }
 
     def on_response_complete(self) -> None:
-        """The answer is written, which does not mean that it is read."""
+        """The answer is complete: the next may begin."""
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
             self.flow.resume_reading()
@@ -196,8 +199,6 @@ class BoundedHead(HttpToolsProtocol):
                 self._start_asgi_task(*self.pipeline.pop())
             else:
                 self._expect_head(self.timeout_keep_alive)
-        if self._unread_timer is None or self.transport.is_closing():
-            self._watch_reader()
 
     def pause_writing(self) -> None:
         """The client reads more slowly than we write."""
@@ -216,7 +217,7 @@ class BoundedHead(HttpToolsProtocol):
             return
         error = oversized_head(self.max_head_bytes) if self._is_oversized else malformed_http()
         body = ChatCompletions().encode_error(error, "")
-        self.transport.write(
+        self._outbox.add(
             b"".join(
                 (
                     STATUS_LINE[error.status],
@@ -227,7 +228,7 @@ class BoundedHead(HttpToolsProtocol):
                 )
             )
         )
-        self.transport.close()
+        self._outbox.close()
 
     def _keep_back(self, data: bytes) -> None:
         if len(data) <= self.max_head_bytes:
@@ -274,7 +275,17 @@ class BoundedHead(HttpToolsProtocol):
         if self.loop.time() < self._head_due_s:
             self._head_timer = self.loop.call_at(self._head_due_s, self._look_for_head)
         elif is_complete(self.cycle):
-            self.transport.close()
+            self._outbox.close()
+
+    def shutdown(self) -> None:
+        """The worker stops: an answer that is complete still leaves."""
+        self._outbox.leave()
+        super().shutdown()
+
+    def _written(self) -> None:
+        """Bytes were written, which does not mean that they are read."""
+        if self.transport.is_closing() or (self._unread_timer is None and is_complete(self.cycle)):
+            self._watch_reader()
 
     def _watch_reader(self) -> None:
         """Look later whether any of what is buffered now has been read."""

@@ -17,7 +17,7 @@ import msgspec
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.dialer import Dialer
-from cluster_gw.upstream.faults import unsent
+from cluster_gw.upstream.faults import GONE, unsent
 from cluster_gw.upstream.head import constant_head, request_head
 from cluster_gw.upstream.origin import Place, parse_origin
 from cluster_gw.upstream.pool import Pool
@@ -50,6 +50,15 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     dispatch_before_s: float | None = None
     public_only: bool = False
     on_sent: Callable[[], None] | None = None
+
+    def may_leave(self) -> bool:
+        """Say whether it is still time, just before the first byte goes, and tell the caller."""
+        # Not the loop's clock: it stands still during a turn, and a long turn makes us late.
+        if self.dispatch_before_s is not None and time.monotonic() > self.dispatch_before_s:
+            return False
+        if self.on_sent is not None:
+            self.on_sent()
+        return True
 
 
 class DispatchLate(msgspec.Struct, frozen=True):
@@ -106,28 +115,14 @@ class UpstreamClient:
         pool = self._pool
         if pool is None:
             return unsent(FaultKind.CONNECT, "connect: client is closed")
-        connection = pool.take(line.place) or await self._dial(line.place, call)
-        if isinstance(connection, Fault):
-            return connection
-        if call.public_only and not connection.is_public:
-            connection.abort()
-            return unsent(FaultKind.CONNECT, "connect: address is not public")
-        # Not the loop's clock: it stands still during a turn, and a long turn makes us late.
-        if call.dispatch_before_s is not None and time.monotonic() > call.dispatch_before_s:
-            pool.give(connection)
-            return DispatchLate()
-        response = UpstreamResponse(connection)
-        try:
-            if call.on_sent is not None:
-                call.on_sent()
-            head = response.expect()
-            connection.send(response, request_head(line.head, len(call.body)), call.body)
-            await head
-        except BaseException:
-            response.close()
-            raise
-        fault = response.fault
-        return response if fault is None or response.status else fault
+        for _ in range(_MAX_STALE):
+            connection = pool.take(line.place) or await self._dial(line.place, call)
+            if isinstance(connection, Fault):
+                return connection
+            answer = await _exchanged(connection, line, call)
+            if answer is not GONE:
+                return answer
+        return GONE
 
     def _add_line(self, call: UpstreamCall) -> _Line | Fault:
         origin = parse_origin(call.url)
@@ -149,3 +144,26 @@ class UpstreamClient:
             if isinstance(connection, Fault) or connection.is_usable:
                 return connection
         return unsent(FaultKind.CONNECT, "connect: peer spoils its connections")
+
+
+async def _exchanged(
+    connection: Connection, line: _Line, call: UpstreamCall
+) -> UpstreamResponse | DispatchLate | Fault:
+    """Write the request and wait for the head of its answer."""
+    if call.public_only and not connection.is_public:
+        connection.abort()
+        return unsent(FaultKind.CONNECT, "connect: address is not public")
+    response = UpstreamResponse(connection)
+    try:
+        head = response.expect()
+        connection.send(
+            response, request_head(line.head, len(call.body)), call.body, call.may_leave
+        )
+        await head
+    except BaseException:
+        response.close()
+        raise
+    fault = response.fault
+    if response.is_unsent:
+        return DispatchLate() if fault is None else fault
+    return response if fault is None or response.status else fault

@@ -15,6 +15,7 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.upstream.faults import (
     BROKEN_FRAMING,
     CUT,
+    GONE,
     HEAD_TOO_LARGE,
     SWITCHED,
     UNREADABLE,
@@ -66,6 +67,7 @@ class Connection(asyncio.Protocol):
         "_head_bytes",
         "_incoming",
         "_is_choked",
+        "_is_leaving",
         "_is_paused",
         "_is_spoiled",
         "_keeps_alive",
@@ -98,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._unwritten: memoryview | None = None
         self._head_bytes = self._line_bytes = self._barren_bytes = 0
         self._keeps_alive = self._is_spoiled = False
-        self._is_paused = self._is_choked = False
+        self._is_paused = self._is_choked = self._is_leaving = False
 
     @property
     def is_usable(self) -> bool:
@@ -111,12 +113,49 @@ class Connection(asyncio.Protocol):
         """Whether the peer's address is on the public internet."""
         return self._transport is not None and is_public_peer(self._transport)
 
-    def send(self, incoming: Incoming, head: bytes, body: bytes) -> None:
-        """Writes one request; its answer goes to `incoming`. Only while `is_usable`."""
+    def send(
+        self, incoming: Incoming, head: bytes, body: bytes, may_leave: Callable[[], bool]
+    ) -> None:
+        """Writes one request; its answer goes to `incoming`. Only while `is_usable`.
+
+        The bytes leave in the next turn of the loop, beside those of other connections: to wake a
+        peer that sleeps costs more than they do (0022).
+
+        Args:
+            incoming: where the answer goes; `is_unsent` tells that there will be none.
+            head: request line and headers.
+            body: all of it.
+            may_leave: asked just before the first byte goes; after a no the connection is free.
+        """
         self._incoming = incoming
         self._head_bytes = self._barren_bytes = 0
+        self._is_leaving = True
+        self.loop.call_soon(self._leave, incoming, head, body, may_leave)
+
+    def _leave(
+        self, incoming: Incoming, head: bytes, body: bytes, may_leave: Callable[[], bool]
+    ) -> None:
+        """Hands a request to the socket, unless it was given up meanwhile."""
+        if incoming is not self._incoming:
+            return
+        try:
+            is_allowed = may_leave()
+        except Exception as bug:  # noqa: BLE001 - it belongs to the caller, not to the loop
+            self._incoming = None
+            self.abort()
+            incoming.crash(bug)
+            return
         transport = cast("asyncio.Transport", self._transport)
-        if len(body) < JOIN_BYTES:
+        if transport.is_closing():
+            self._unsend()
+            return
+        self._is_leaving = False
+        if not is_allowed:
+            self._incoming = None
+            incoming.is_unsent = True
+            self._on_idle(self)
+            incoming.wake()
+        elif len(body) < JOIN_BYTES:
             transport.write(head + body)
         elif len(body) < COALESCE_BYTES:
             transport.writelines((head, body))
@@ -148,8 +187,10 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Called by the loop: parses what came and wakes the reader at most once."""
         incoming = self._incoming
-        if incoming is None:
-            self.abort()
+        if (
+            incoming is None or self._is_leaving
+        ):  # nobody has asked: whatever it is, it answers no one
+            self._unsend()
             return
         waiting_bytes = incoming.waiting_bytes
         was_in_head = not incoming.status
@@ -271,6 +312,16 @@ class Connection(asyncio.Protocol):
             self.abort()
         incoming.wake()
 
+    def _unsend(self) -> None:
+        """The connection is no good any more, and no request had left it."""
+        incoming, self._incoming = self._incoming, None
+        self._is_leaving = False
+        self.abort()
+        if incoming is not None:
+            incoming.is_unsent = True
+            incoming.fault = GONE
+            incoming.wake()
+
     def _fail(self, incoming: Incoming, fault: Fault) -> None:
         incoming.fault = fault
         self.abort()
@@ -278,6 +329,8 @@ class Connection(asyncio.Protocol):
 
     def _lose(self, exc: Exception | None) -> None:
         """The peer has closed: what that means for the answer that was coming."""
+        if self._is_leaving:
+            self._unsend()
         incoming, self._incoming = self._incoming, None
         if incoming is None:
             return

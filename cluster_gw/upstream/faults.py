@@ -24,6 +24,10 @@ BROKEN_FRAMING: Final = Fault(kind=FaultKind.MALFORMED, message="answer breaks H
 CUT: Final = Fault(kind=FaultKind.CUT, message="answer ended in mid-body")
 CLOSED: Final = Fault(kind=FaultKind.CUT, message="answer closed by the gateway")
 
+GONE: Final = Fault(
+    kind=FaultKind.CONNECT, sent=Sent.NOT_SENT, message="connect: lost before the request left"
+)
+
 
 def describe(exc: BaseException | None) -> str:
     """The cause in a few words that hold no text of the peer: an errno name or a TLS reason."""

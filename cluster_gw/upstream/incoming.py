@@ -28,6 +28,7 @@ class Incoming:
         parts: pieces of the body that nobody has taken yet, none empty.
         waiting_bytes: sum of `parts`.
         is_complete: the whole body was received.
+        is_unsent: the request did not leave, so that nothing will come.
         fault: why no more will come; what is in `parts` came before it.
         waiter: set while the reader has nothing to read.
     """
@@ -38,6 +39,7 @@ class Incoming:
         "fields",
         "is_complete",
         "is_framed",
+        "is_unsent",
         "media_type",
         "parts",
         "status",
@@ -53,7 +55,7 @@ class Incoming:
         self.is_framed = False
         self.parts: list[bytes] = []
         self.waiting_bytes = 0
-        self.is_complete = False
+        self.is_complete = self.is_unsent = False
         self.fault: Fault | None = None
         self.waiter: asyncio.Future[None] | None = None
 
@@ -86,3 +88,9 @@ class Incoming:
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+
+    def crash(self, bug: Exception) -> None:
+        """Let the reader meet an exception of its own."""
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(bug)

@@ -108,9 +108,7 @@ class UpstreamResponse(Incoming):
                 if self._offer(take):
                     return
             except Exception as bug:  # noqa: BLE001 - it belongs to the reader, not to the connection
-                waiter, self.waiter = self.waiter, None
-                if waiter is not None and not waiter.done():
-                    waiter.set_exception(bug)
+                self.crash(bug)
                 return
         self._taker = None
         super().wake()

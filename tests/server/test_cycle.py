@@ -36,11 +36,12 @@ async def test_head_and_first_bytes_leave_in_one_write(monkeypatch: pytest.Monke
 
     async def app(scope: Any, _receive: Any, send: Any) -> None:
         cycle = scope["extensions"][WHEN_LEFT].__self__
-        transport, cycle.transport = cycle.transport, SpyTransport(writes)
+        outbox, transport = cycle._outbox, cycle.transport
+        outbox._transport = SpyTransport(writes)
         await send(start((b"content-length", b"2")))
         assert writes == []
         await send(body(b"ok"))
-        cycle.transport = transport
+        outbox.leave()
         transport.write(b"".join(writes))
         transport.close()
 
@@ -54,6 +55,12 @@ async def test_head_and_first_bytes_leave_in_one_write(monkeypatch: pytest.Monke
 class SpyTransport:
     def __init__(self, writes: list[bytes]) -> None:
         self.write = writes.append
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """A connection without a socket: bytes go in as they are cut, and what became of them comes out."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.upstream.connection import Connection
@@ -59,22 +59,44 @@ class Tape(asyncio.Transport):
         self.is_paused = False
 
 
+class Turns:
+    """What a connection asks of a loop, a turn at a time."""
+
+    def __init__(self) -> None:
+        self._soon: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        self._soon.append((callback, args))
+
+    def create_future(self) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().create_future()
+
+    def turn(self) -> None:
+        soon, self._soon = self._soon, []
+        for callback, args in soon:
+            callback(*args)
+
+
 class Rig:
     """A connection on a tape, and whether it was given back."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.loop.close()  # only its type is needed: nothing here waits
+        self.loop = Turns()
         self.given_back: list[Connection] = []
         self.tape = Tape()
-        self.connection = Connection(PLACE, self.loop, self.given_back.append)
+        loop = cast("asyncio.AbstractEventLoop", self.loop)
+        self.connection = Connection(PLACE, loop, self.given_back.append)
         self.connection.connection_made(self.tape)
         self.tape.protocol = self.connection
 
     def ask(self, incoming: Incoming | None = None) -> Incoming:
         incoming = incoming or Incoming()
-        self.connection.send(incoming, b"HEAD", b"BODY")
+        self.send(incoming, b"HEAD", b"BODY")
+        self.loop.turn()
         return incoming
+
+    def send(self, incoming: Incoming, head: bytes, body: bytes, *, may_leave: bool = True) -> None:
+        self.connection.send(incoming, head, body, lambda: may_leave)
 
     def feed(self, data: bytes) -> None:
         if not self.tape.is_aborted and data:

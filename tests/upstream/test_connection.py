@@ -5,8 +5,15 @@ import asyncio
 import pytest
 
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.upstream.connection import COALESCE_BYTES, HIGH_WATER_BYTES, PIECE_BYTES
+from cluster_gw.upstream.client import UpstreamCall, UpstreamClient
+from cluster_gw.upstream.connection import (
+    COALESCE_BYTES,
+    HIGH_WATER_BYTES,
+    PIECE_BYTES,
+    Connection,
+)
 from cluster_gw.upstream.incoming import Incoming
+from cluster_gw.upstream.origin import Place
 from cluster_gw.upstream.response import UpstreamResponse
 from tests.upstream.tape import Rig
 
@@ -22,14 +29,13 @@ def rig() -> Rig:
 
 @pytest.fixture
 async def answer(rig: Rig) -> UpstreamResponse:
-    rig.connection.loop = asyncio.get_running_loop()
     response = UpstreamResponse(rig.connection)
     rig.ask(response)
     return response
 
 
 def test_small_request_is_one_write(rig: Rig) -> None:
-    rig.connection.send(Incoming(), b"HEAD", b"BODY")
+    rig.ask()
 
     assert rig.tape.written == [b"HEADBODY"]
 
@@ -38,7 +44,8 @@ def test_small_request_is_one_write(rig: Rig) -> None:
 def test_large_body_leaves_in_pieces_as_the_socket_takes_them(size: int, rig: Rig) -> None:
     body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
     rig.tape.takes_bytes = PIECE_BYTES
-    rig.connection.send(Incoming(), b"HEAD", body)
+    rig.send(Incoming(), b"HEAD", body)
+    rig.loop.turn()
 
     while rig.tape.is_full:
         assert rig.tape.unsent_bytes <= 2 * PIECE_BYTES
@@ -50,7 +57,8 @@ def test_large_body_leaves_in_pieces_as_the_socket_takes_them(size: int, rig: Ri
 def test_answer_before_the_whole_body_was_handed_over_frees_nothing(rig: Rig) -> None:
     rig.tape.takes_bytes = 0
     incoming = Incoming()
-    rig.connection.send(incoming, b"HEAD", b"x" * PIECE_BYTES)
+    rig.send(incoming, b"HEAD", b"x" * PIECE_BYTES)
+    rig.loop.turn()
     rig.tape.unsent_bytes = 0
 
     rig.feed(SIZED)
@@ -204,3 +212,93 @@ async def test_media_type_and_codings_are_found_whatever_their_case(
     assert answer.content_type == "text/html"
     assert answer.coding == b"gzip,br"
     assert answer.headers["content-type"] == "Text/HTML ; charset=x"
+
+
+def test_request_leaves_in_the_next_turn(rig: Rig) -> None:
+    rig.send(Incoming(), b"HEAD", b"BODY")
+    assert rig.tape.written == []
+
+    rig.loop.turn()
+
+    assert rig.tape.written == [b"HEADBODY"]
+
+
+def test_request_given_up_before_it_left_is_not_written(rig: Rig) -> None:
+    rig.send(Incoming(), b"HEAD", b"BODY")
+    rig.connection.abort()
+    rig.loop.turn()
+
+    assert rig.tape.written == []
+
+
+@pytest.mark.parametrize("how", ["bytes", "end", "loss", "closing"])
+def test_connection_lost_before_the_request_left_has_sent_nothing(how: str, rig: Rig) -> None:
+    incoming = Incoming()
+    rig.send(incoming, b"HEAD", b"BODY")
+
+    match how:
+        case "bytes":
+            rig.connection.data_received(SIZED)
+        case "end":
+            rig.connection.eof_received()
+        case "loss":
+            rig.connection.connection_lost(ConnectionResetError())
+        case _:
+            rig.tape.abort()
+    rig.loop.turn()
+
+    assert rig.tape.written == []
+    assert incoming.is_unsent
+    assert incoming.fault is not None
+    assert incoming.fault.sent is Sent.NOT_SENT
+    assert (incoming.status, incoming.is_complete, rig.given_back) == (0, False, [])
+
+
+def test_request_that_may_not_leave_any_more_frees_its_connection(rig: Rig) -> None:
+    incoming = Incoming()
+    rig.send(incoming, b"HEAD", b"BODY", may_leave=False)
+    rig.loop.turn()
+
+    assert (rig.tape.written, rig.given_back) == ([], [rig.connection])
+    assert (incoming.is_unsent, incoming.fault) == (True, None)
+    following = rig.ask()
+    rig.feed(SIZED)
+    assert following.is_complete
+
+
+async def test_call_takes_another_connection_when_its_first_is_lost_before_it_left() -> None:
+    dialed: list[Rig] = []
+
+    class Losing:
+        async def dial(self, _place: Place, _timeout_s: float) -> Connection:
+            rig = Rig()
+            rig.connection.loop = asyncio.get_running_loop()
+            if not dialed:
+                asyncio.get_running_loop().call_soon(rig.connection.eof_received)
+            else:
+                asyncio.get_running_loop().call_later(0.01, rig.connection.data_received, SIZED)
+            dialed.append(rig)
+            return rig.connection
+
+        async def close(self) -> None:
+            return
+
+    client = UpstreamClient()
+    await client.start()
+    client._dialer = Losing()  # type: ignore[assignment]  # has what a call needs
+    sent: list[str] = []
+    call = UpstreamCall(
+        url="http://127.0.0.1/",
+        headers=(),
+        body=b"{}",
+        connect_timeout_s=1.0,
+        on_sent=lambda: sent.append("sent"),
+    )
+
+    answer = await client.post(call)
+
+    assert isinstance(answer, UpstreamResponse)
+    assert await answer.read_body(100) == b"hello"
+    assert [len(rig.tape.written) for rig in dialed] == [0, 1]
+    assert sent == ["sent"]
+    await client.close()
