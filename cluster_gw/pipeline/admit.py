@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Awaitable
 from typing import Final
 
 import msgspec
@@ -57,7 +58,7 @@ class Admitter:
         self._registry = registry
         self._clock = clock
 
-    async def admit(self, exchange: Exchange, target: Target) -> Admitted | Refusal | None:
+    def admit(self, exchange: Exchange, target: Target) -> Awaitable[Admitted | Refusal | None]:
         """Reserve capacity of a target for this request; beside the first, hold the client's own.
 
         While a call to Redis is lost the question is repeated, each under a fresh lease id: the
@@ -72,7 +73,10 @@ class Admitter:
             CapacityFault: the client is at a limit of its own; nothing is reserved.
         """
         if exchange.deadline_s == math.inf:
-            return await self._admit(exchange, target)
+            return self._admit(exchange, target)
+        return self._admit_in_time(exchange, target)
+
+    async def _admit_in_time(self, exchange: Exchange, target: Target) -> Admitted | Refusal | None:
         try:
             async with asyncio.timeout(exchange.deadline_s - self._clock.monotonic_s()):
                 return await self._admit(exchange, target)

@@ -110,6 +110,10 @@ class Attempt:
         self._peek: Peek | None = None
         self.answered_s = 0.0
         self._response: UpstreamResponse | None = None
+        timeouts = target.route.timeouts
+        self._headers_wait_s = timeouts.first_byte_s
+        if not exchange.request.stream:  # its first byte comes when all of it is there
+            self._headers_wait_s = max(timeouts.first_byte_s, timeouts.stall_s)
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -119,7 +123,8 @@ class Attempt:
     async def open(self) -> Opened:
         """Call the upstream and wait for an answer; see `Opened` for what may come back."""
         self._bound()
-        self._limit_headers()  # the next bound there will mostly be: its timer is made only once
+        # The next bound there will mostly be: its timer is made only once.
+        self.dog.limit(self.started_s + self._headers_wait_s, FaultKind.HEADERS_TIMEOUT)
         opened: Opened | None = None
         try:
             with self.dog:
@@ -183,7 +188,8 @@ class Attempt:
         return Broken(fault=fault)
 
     async def _whole_answer(self, response: UpstreamResponse) -> Opened:
-        body = await self._whole_body(response)
+        whole = response.take_all(MAX_ANSWER_BYTES)
+        body = await self._whole_body(response) if whole is None else whole
         if isinstance(body, Fault):
             return Broken(fault=body, tally=self.tally)
         completion = self.target.codec.decode_completion(
@@ -348,14 +354,8 @@ class Attempt:
 
     def _note_sent(self) -> None:
         self.dispatched = True
-        self._limit_headers()
-
-    def _limit_headers(self) -> None:
-        timeouts = self.target.route.timeouts
-        wait_s = timeouts.first_byte_s
-        if not self._exchange.request.stream:  # its first byte comes when all of it is there
-            wait_s = max(wait_s, timeouts.stall_s)
-        self.dog.limit(self._clock.monotonic_s() + wait_s, FaultKind.HEADERS_TIMEOUT)
+        bound_s = self._clock.monotonic_s() + self._headers_wait_s
+        self.dog.limit(bound_s, FaultKind.HEADERS_TIMEOUT)
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

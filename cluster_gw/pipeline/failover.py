@@ -234,8 +234,10 @@ class Failover:
         )
         extensions = self._extensions(record)
         body = exchange.surface.encode_completion(completion, extensions)
-        await accounts.finish(exchange)
-        await self._reply.whole(200, headers, body)
+        if exchange.hold is not None:
+            await accounts.finish(exchange)
+        if not self._reply.whole_now(200, headers, body):
+            await self._reply.whole(200, headers, body)
 
     async def _relay(self, attempt: Attempt, stream: OpenStream) -> None:
         exchange = self._exchange

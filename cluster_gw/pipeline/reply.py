@@ -37,13 +37,24 @@ class Reply:
         self.status = 0
         self.is_done = False
 
+    def whole_now(self, status: int, headers: Headers, body: bytes) -> bool:
+        """Send a complete answer without waiting; False when that is not possible now."""
+        if self._answer_now is None:
+            return False
+        headers = [*headers, (b"content-length", b"%d" % len(body))]
+        if not self._answer_now(status, headers, body):
+            return False
+        self.status = status
+        self.is_done = True
+        return True
+
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a complete answer; `content-length` is added here."""
+        if self.whole_now(status, headers, body):
+            return
         self.status = status
         self.is_done = True
         headers = [*headers, (b"content-length", b"%d" % len(body))]
-        if self._answer_now is not None and self._answer_now(status, headers, body):
-            return
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 

@@ -158,8 +158,8 @@ class Cycle(RequestResponseCycle):
     def _encode_head(self, status: int, headers: Any) -> bytes:
         lines = [STATUS_LINE[status]]
         says_close = False
-        for name, value in (*self.default_headers, *headers):
-            lines.append(b"%b: %b\r\n" % (name, value))
+        for name, value in (*self.default_headers, *headers) if self.default_headers else headers:
+            lines.append(name + b": " + value + b"\r\n")
             if name == b"content-length":
                 self.chunked_encoding = False
                 self.expected_content_length = int(value)

@@ -17,7 +17,7 @@ import msgspec
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.dialer import Dialer
-from cluster_gw.upstream.faults import GONE, unsent
+from cluster_gw.upstream.faults import unsent
 from cluster_gw.upstream.head import constant_head, request_head
 from cluster_gw.upstream.origin import Place, parse_origin
 from cluster_gw.upstream.pool import Pool
@@ -119,10 +119,24 @@ class UpstreamClient:
             connection = pool.take(line.place) or await self._dial(line.place, call)
             if isinstance(connection, Fault):
                 return connection
-            answer = await _exchanged(connection, line, call)
-            if answer is not GONE:
-                return answer
-        return GONE
+            if call.public_only and not connection.is_public:
+                return _refused(connection)
+            response = UpstreamResponse(connection)
+            try:
+                head = response.expect()
+                connection.send(
+                    response, request_head(line.head, len(call.body)), call.body, call.may_leave
+                )
+                await head
+            except BaseException:
+                response.close()
+                raise
+            if not response.is_unsent:
+                break
+            if response.fault is None:
+                return DispatchLate()
+        fault = response.fault
+        return response if fault is None or response.status else fault
 
     def _add_line(self, call: UpstreamCall) -> _Line | Fault:
         origin = parse_origin(call.url)
@@ -146,24 +160,7 @@ class UpstreamClient:
         return unsent(FaultKind.CONNECT, "connect: peer spoils its connections")
 
 
-async def _exchanged(
-    connection: Connection, line: _Line, call: UpstreamCall
-) -> UpstreamResponse | DispatchLate | Fault:
-    """Write the request and wait for the head of its answer."""
-    if call.public_only and not connection.is_public:
-        connection.abort()
-        return unsent(FaultKind.CONNECT, "connect: address is not public")
-    response = UpstreamResponse(connection)
-    try:
-        head = response.expect()
-        connection.send(
-            response, request_head(line.head, len(call.body)), call.body, call.may_leave
-        )
-        await head
-    except BaseException:
-        response.close()
-        raise
-    fault = response.fault
-    if response.is_unsent:
-        return DispatchLate() if fault is None else fault
-    return response if fault is None or response.status else fault
+def _refused(connection: Connection) -> Fault:
+    """The fault of a peer whose address is not public."""
+    connection.abort()
+    return unsent(FaultKind.CONNECT, "connect: address is not public")

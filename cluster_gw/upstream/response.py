@@ -77,6 +77,12 @@ class UpstreamResponse(Incoming):
                     self.close()
                     raise
 
+    def take_all(self, max_bytes: int) -> bytes | None:
+        """The whole body, if it is here as it is and no larger; else `read_chunk` has to tell."""
+        if not self.is_complete or self.coding or self.fault is not None:
+            return None
+        return self._take() if self.parts and self.waiting_bytes <= max_bytes else None
+
     async def hand_to(self, take: Taker) -> None:
         """Hand on what comes as it comes, without waking the task for each piece.
 

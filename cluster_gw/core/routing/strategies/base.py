@@ -67,6 +67,8 @@ def by_tier(
     why: Callable[[int, Candidate], tuple[str, ...]],
 ) -> Listed:
     """Order without scores: best tier first, then the smallest key, then declared position."""
+    if len(candidates) == 1:
+        return Listed(candidates=candidates, why=why)
     return Listed(
         candidates=tuple(sorted(candidates, key=lambda c: (c.match_tier, key(c), c.position))),
         why=why,
