@@ -54,13 +54,17 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def running_fleet(config: Mapping[str, Any]) -> Iterator[Fleet]:
+def running_fleet(
+    config: Mapping[str, Any], environ: Mapping[str, str] | None = None
+) -> Iterator[Fleet]:
     """Run three workers that hear each other."""
     binary = needed_redis()
     with ExitStack() as running:
         redis = running.enter_context(RedisServer(binary))
         groups = [
-            running.enter_context(GatewayGroup(config, workers=1, redis_url=redis.url))
+            running.enter_context(
+                GatewayGroup(config, workers=1, redis_url=redis.url, environ=environ)
+            )
             for _ in range(WORKERS)
         ]
         fleet = Fleet(groups=groups, redis=redis)
