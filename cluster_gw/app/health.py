@@ -16,7 +16,7 @@ from cluster_gw.core.limits.model_status import ModelStatus
 from cluster_gw.core.limits.probe import SCAN_S
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
 from cluster_gw.errors import StoreLostError
-from cluster_gw.pipeline.condition import Conditions, list_models
+from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.server.serving import Current
@@ -124,7 +124,10 @@ class Health:
         self.conditions = Conditions(self.models, self.providers, self.board, self.checks.ask)
         self._registry.on_read(self._read)
         self._watch = HealthWatch(
-            self.models, self.providers, lambda: list_models(current.serving.runtime)
+            self.models,
+            self.providers,
+            lambda: list_models(current.serving.runtime),
+            lambda: list_hosts(current.serving.runtime),
         )
 
     def start_jobs(self, runner: Runner) -> None:

@@ -11,7 +11,7 @@ from cluster_gw.app.serving import build_serving
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
 from cluster_gw.pipeline.clock import Clock
-from cluster_gw.pipeline.condition import Conditions, list_models
+from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.memory import Memory
@@ -85,10 +85,9 @@ class Inspection:
         """
         await check_schema(self._client, self._keys)
         serving = await self._serving()
-        models = list(list_models(serving.runtime))
         await self._board.refresh()
-        await self._models.refresh(models)
-        await self._providers.refresh(provider for provider, _ in models)
+        await self._models.refresh(list(list_models(serving.runtime)))
+        await self._providers.refresh(list_hosts(serving.runtime))
         return Scene(
             serving=serving,
             view=await self._view(serving),

@@ -18,7 +18,7 @@ from cluster_gw.background.snapshot_follower import SnapshotFollower
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
 from cluster_gw.errors import StoreLostError
-from cluster_gw.pipeline.condition import list_models
+from cluster_gw.pipeline.condition import list_hosts, list_models
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
@@ -224,8 +224,8 @@ class Sharing:
             target.limits for by_key in runtime.targets.values() for target in by_key.values()
         )
         found.models = await self._health.models.look(list_models(runtime))
-        providers = {provider for provider, _ in list_models(runtime)}
-        for provider, standing in (await self._health.providers.look_at(providers)).items():
+        standings = await self._health.providers.look_at(list_hosts(runtime))
+        for provider, standing in standings.items():
             if standing.state is not BreakerState.CLOSED or standing.failed:
                 found.providers[keys.outage(provider)] = standing
         return found

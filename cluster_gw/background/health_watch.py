@@ -18,6 +18,7 @@ class HealthWatch:
         health: where models are read and kept.
         providers: the same for whole providers.
         models: gives every model of the configuration in force.
+        hosts: gives everything of it that fails as a whole.
     """
 
     def __init__(
@@ -25,14 +26,15 @@ class HealthWatch:
         health: ModelHealth,
         providers: ProviderHealth,
         models: Callable[[], Iterable[ModelName]],
+        hosts: Callable[[], Iterable[str]],
     ) -> None:
         self._health = health
         self._providers = providers
         self._models = models
+        self._hosts = hosts
 
     async def look(self) -> None:
         """Look once; while Redis is away what was known is believed on."""
         with contextlib.suppress(StoreLostError):
-            models = list(self._models())
-            await self._health.refresh(models)
-            await self._providers.refresh(provider for provider, _ in models)
+            await self._health.refresh(list(self._models()))
+            await self._providers.refresh(self._hosts())

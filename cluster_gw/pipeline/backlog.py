@@ -112,7 +112,7 @@ class Backlog:
     def _next(self) -> int:
         """Give the place of the first target whose provider is not behind the others."""
         for place, target in enumerate(self._targets):
-            if target.route.provider not in self._deferred:
+            if target.limits.host not in self._deferred:
                 return place
         return 0
 
@@ -132,7 +132,7 @@ class Backlog:
             case SkipScope.MODEL:
                 self._keep(lambda t: t.route.id != failed.route.id)
             case SkipScope.PROVIDER:
-                self._deferred.add(failed.route.provider)
+                self._deferred.add(failed.limits.host)
             case SkipScope.NONE:
                 pass
 

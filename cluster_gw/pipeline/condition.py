@@ -49,7 +49,7 @@ class Conditions:
             barred = self._board.barring(provider, target.key.id, target.limits.model)
             if barred is not None:
                 return barred
-        of_provider = self._providers.barring(provider)
+        of_provider = self._providers.barring(target.limits.host)
         of_model = self._models.barring((provider, target.limits.model))
         if of_provider is None or of_model is None:
             return of_provider or of_model
@@ -57,7 +57,7 @@ class Conditions:
 
     def is_shut(self, target: Target) -> bool:
         """Whether the target's provider lets only a trial through: `enter` must be asked."""
-        return self._providers.is_shut(target.route.provider)
+        return self._providers.is_shut(target.limits.host)
 
     async def enter(self, target: Target, lease_id: LeaseId, ttl_ms: int) -> Refusal | None:
         """Ask for the trial of the target's provider; None when it may be called.
@@ -65,7 +65,7 @@ class Conditions:
         Raises:
             StoreLostError: Redis is away.
         """
-        return await self._providers.enter(target.route.provider, lease_id, ttl_ms)
+        return await self._providers.enter(target.limits.host, lease_id, ttl_ms)
 
     def leave(self, lease_id: LeaseId) -> None:
         """Give back the trial of a lease that was not granted, if it had one."""
@@ -126,3 +126,8 @@ class Conditions:
 def list_models(runtime: Runtime) -> Iterable[ModelName]:
     """Every model of a configuration."""
     return ((route.provider, route.subject) for route in runtime.catalog.routes.values())
+
+
+def list_hosts(runtime: Runtime) -> frozenset[str]:
+    """Everything of a configuration that fails as a whole: providers, and relays apart."""
+    return frozenset(route.host for route in runtime.catalog.routes.values())

@@ -81,6 +81,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             account_limits=key.account_limits,
             caps=key.caps,
             token_weight=scale_weight(route.token_weight),
+            host=route.host,
         ),
         codec=codec,
         url=codec.url(key.base_url or route.base_url),

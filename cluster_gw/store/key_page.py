@@ -15,7 +15,8 @@ HEAD: Final = """# Redis keys
 Every key the gateway writes, without the prefix (`redis.prefix`, `gw1` by default). Angle brackets
 stand for percent-encoded text; the part in braces decides the slot of a cluster. Times are in
 milliseconds since the epoch, by the clock of the Redis server. Reading is safe at any time; whoever
-deletes or writes a key changes what is admitted.
+deletes or writes a key changes what is admitted. Of a model behind a relay `<model>` is
+`model@endpoint`, and `<provider>` of `pb` and `hz` is `provider@endpoint`.
 
 Look at one with `cluster-gw redis HGETALL 'gw1:w:{openai.key-1}:key-1:gpt-4o'`, at all of an
 account with `cluster-gw redis SCAN 0 MATCH 'gw1:*{openai.key-1}*' COUNT 1000`.

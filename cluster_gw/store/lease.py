@@ -20,6 +20,8 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A target as admission sees it; built once per catalog, not per request.
 
     Attributes:
+        host: what fails as a whole: the provider, or `provider@endpoint` of a relay; the provider
+            where nothing else is said.
         caps: of the key over all its models.
         token_weight: of the model in its key's daily tokens, thousandths.
     """
@@ -34,6 +36,12 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     account_limits: Limits = Limits()
     caps: Caps = Caps()
     token_weight: int = PLAIN_WEIGHT
+    host: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill the host in: it is looked at with every answer."""
+        if not self.host:
+            msgspec.structs.force_setattr(self, "host", self.provider)
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):

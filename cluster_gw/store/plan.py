@@ -135,7 +135,7 @@ class Plans:
             keys=keys,
             health=health,
             model=self._keys.model(target.provider, target.model),
-            outage=self._keys.outage(target.provider),
+            outage=self._keys.outage(target.host),
             statistics=self._keys.statistics(slot, target.key, target.model),
             windows=windows,
             scopes=scopes,

@@ -116,7 +116,7 @@ class ProviderHealth:
 
     def succeeded(self, lease: Lease, rest_ms: int) -> None:
         """Note a success, and tell of it where there are doubts."""
-        provider, now_s = lease.target.provider, self._monotonic_s()
+        provider, now_s = lease.target.host, self._monotonic_s()
         self._succeeded_s[provider] = now_s
         if self.trials.pop(lease.id, None) is not None or (
             self.outages and self.outages.tells_success(provider, now_s)
@@ -191,8 +191,8 @@ class ProviderHealth:
     def _report(self, lease: Lease, sign: Sign, rest_ms: int) -> None:
         target = lease.target
         called = f"{encode_part(target.key)}/{encode_part(target.model)}"
-        ago_ms = self._untold_ago_ms(target.provider)
-        self._send(target.provider, (lease.id, sign, called, lease.reserved_at_ms, ago_ms, rest_ms))
+        ago_ms = self._untold_ago_ms(target.host)
+        self._send(target.host, (lease.id, sign, called, lease.reserved_at_ms, ago_ms, rest_ms))
 
     def _send(self, provider: str, args: tuple[str | int, ...]) -> None:
         keys = (self._keys.bookings(provider), self._keys.outage(provider))

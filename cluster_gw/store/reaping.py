@@ -130,7 +130,7 @@ class Reaping:
             of_model, *others = plan.windows
             found[Window(key=of_model, health=plan.health)] = None
             found.update((Window(key=key), None) for key in others)
-            found[Window(key=self._keys.outage(target.provider), is_provider=True)] = None
+            found[Window(key=self._keys.outage(target.host), is_provider=True)] = None
         for client in self._clients():
             found[Window(key=self._keys.client(client)[1])] = None
         return list(found)

@@ -13,7 +13,7 @@ from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
-from tests.gateway.test_health import status
+from tests.gateway.test_health import ask, status
 from tests.gateway.test_snapshot import build, detail
 
 
@@ -101,3 +101,56 @@ async def test_records_of_a_relay_carry_its_endpoint(
         for target in by_key.values()
     ]
     assert plan == ["m", f"m@{handle(other)}"]
+
+
+async def test_a_relay_that_is_cut_off_as_a_whole_leaves_the_others_alone(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator, other: RunningSimulator
+) -> None:
+    away = handle(other)
+    gateway = await start(
+        providers={"own": {"dialect": "openai", "base_url": simulator.base_url}},
+        keys=[
+            {"id": "home", "provider": "own", "secret": "s-home"},
+            {"id": "away", "provider": "own", "secret": "s-away", "base_url": other.base_url},
+        ],
+        models=[{"provider": "own", "model": f"m{number}"} for number in range(4)],
+        combos=[{"id": "auto"}],
+    )
+
+    for number in range(3):
+        await ask(http, gateway, f"sick-{number}", status(503), model=f"own/m{number}@{away}")
+    refused, body = await ask(http, gateway, "next", model=f"own/m3@{away}")
+    await gateway.engine.settle()
+    await build(gateway)
+
+    assert (refused, body["error"]["skipped"][0]["code"]) == (429, "provider_open")
+    assert list(gateway.current.view.signals.barred) == [
+        RouteId(f"own/m{number}@{away}") for number in range(4)
+    ]
+    response, _ = await post(http, gateway.base_url, chat(model="own/m3"))
+    assert response.headers["X-Routed-Via"] == "own/m3"
+
+
+async def test_after_one_relay_has_failed_the_next_is_tried_before_other_providers(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator, other: RunningSimulator
+) -> None:
+    gateway = await start(
+        providers={
+            "own": {"dialect": "openai", "base_url": simulator.base_url},
+            "b": {"dialect": "openai", "base_url": simulator.base_url},
+        },
+        keys=[
+            {"id": "home", "provider": "own", "secret": "s-home"},
+            {"id": "away", "provider": "own", "secret": "s-away", "base_url": other.base_url},
+            {"id": "b1", "provider": "b", "secret": "s-b1"},
+        ],
+        models=[{"provider": "own", "model": "m"}, {"provider": "b", "model": "two"}],
+    )
+
+    # Each of the two simulated providers fails once.
+    failing = chat(steer(id="once", fault=status(503), times=1))
+    response, _ = await post(http, gateway.base_url, failing)
+
+    tried = [entry.partition(" ")[0] for entry in response.headers["X-Fallback-Trail"].split("; ")]
+    assert tried == ["own/m", f"own/m@{handle(other)}"]
+    assert response.headers["X-Routed-Via"] == "b/two"

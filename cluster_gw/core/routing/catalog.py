@@ -97,6 +97,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[Key, ...] = ()
 
     @property
+    def host(self) -> str:
+        """What fails as a whole: its provider, or its relay alone."""
+        return f"{self.provider}@{self.endpoint}" if self.endpoint else self.provider
+
+    @property
     def subject(self) -> str:
         """The name its limits, health and statistics are kept under: `model` or `model@endpoint`.
 
