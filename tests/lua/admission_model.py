@@ -1,7 +1,7 @@
 """What the admission scripts promise, in plain Python: dictionaries of buckets instead of rings.
 
 Written from the headers of the scripts, not from their code; the state machine in
-`test_admission_machine.py` holds both against each other.
+`test_admission_machine.py` holds both against each other. The ring is core's own.
 """
 
 from collections.abc import Sequence
@@ -10,83 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_gw.core.limits.observe import DISPATCH_MS, Count, Hint, raised_by
+from cluster_gw.core.limits.ring import Ring
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 
 MARK_MS: Final = 600_000
 SECOND_MS: Final = 1000
 HOUR_MS: Final = 3_600_000
-
-
-@dataclass
-class Ring:
-    """Counts by bucket number; only the last `size` buckets up to `newest` exist."""
-
-    size: int
-    unit_ms: int
-    newest: int | None = None
-    buckets: dict[int, list[int]] = field(default_factory=dict)
-
-    def advance(self, now_ms: int) -> bool:
-        """Move to the present; tell whether the clock stepped back by more than the ring."""
-        bucket = now_ms // self.unit_ms
-        if self.newest is None or bucket > self.newest:
-            self.newest = bucket
-            alive = {b: v for b, v in self.buckets.items() if b > bucket - self.size}
-            self.buckets = alive
-        elif self.newest - bucket > self.size:
-            merged = self.sums()
-            self.newest, self.buckets = bucket, {bucket: merged}
-            return True
-        return False
-
-    def sums(self) -> list[int]:
-        return [sum(v[0] for v in self.buckets.values()), sum(v[1] for v in self.buckets.values())]
-
-    def add(self, requests: int, tokens: int) -> int:
-        assert self.newest is not None
-        counts = self.buckets.setdefault(self.newest, [0, 0])
-        counts[0] += requests
-        counts[1] += tokens
-        return self.newest
-
-    def correct(self, bucket: int, requests: int, tokens: int) -> None:
-        if self.newest is None or bucket <= self.newest - self.size:
-            return
-        counts = self.buckets.setdefault(min(bucket, self.newest), [0, 0])
-        counts[0] = max(0, counts[0] + requests)
-        counts[1] = max(0, counts[1] + tokens)
-
-    def add_late(self, requests: int, tokens: int, now_ms: int, age_s: int | None) -> None:
-        """Add to the bucket of that long ago, if it still counts; without an age to the newest."""
-        assert self.newest is not None
-        told = self.newest if age_s is None else now_ms // self.unit_ms - age_s
-        bucket = min(told, self.newest)
-        if bucket > self.newest - self.size:
-            counts = self.buckets.setdefault(bucket, [0, 0])
-            counts[0] += requests
-            counts[1] += tokens
-
-    def since(self, bucket: int) -> list[int]:
-        """What the buckets from that one on hold."""
-        later = [v for b, v in self.buckets.items() if b >= bucket]
-        return [sum(v[0] for v in later), sum(v[1] for v in later)]
-
-    def raise_by(self, position: int, count: int, leaves_ms: int) -> None:
-        """Add to the bucket that leaves at that time, as far as there is one."""
-        assert self.newest is not None
-        bucket = -(-leaves_ms // self.unit_ms) - self.size
-        oldest = self.newest - self.size + 1
-        counts = self.buckets.setdefault(min(max(bucket, oldest), self.newest), [0, 0])
-        counts[position] += count
-
-    def wait_ms(self, position: int, need: int, now_ms: int) -> int:
-        assert self.newest is not None
-        freed = 0
-        for bucket in sorted(self.buckets):
-            freed += self.buckets[bucket][position]
-            if freed >= need:
-                return (bucket + self.size) * self.unit_ms - now_ms
-        return (self.newest + self.size) * self.unit_ms - now_ms
 
 
 @dataclass

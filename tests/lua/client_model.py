@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.ring import Ring
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS
-from tests.lua.admission_model import MARK_MS, SECOND_MS, Ring
+from tests.lua.admission_model import MARK_MS, SECOND_MS
 
 
 @dataclass

@@ -10,10 +10,11 @@ from hypothesis.stateful import (
 )
 
 from cluster_gw.core.limits.observe import Hint
+from cluster_gw.core.limits.ring import Ring
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
 from cluster_gw.store.batches import UNDONE
 from tests.fakes.redis_server import RedisServer
-from tests.lua.admission_model import MARK_MS, AdmissionModel, Ring
+from tests.lua.admission_model import MARK_MS, AdmissionModel
 from tests.lua.calls import (
     ACCOUNT,
     BESIDE,

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
+from cluster_gw.core.limits.ring import Ring
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.admission_model import Ring
 from tests.lua.calls import MODEL, NOW_MS, Admission
 
 SECOND_MS: Final = 1_000
