@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "check": "cluster_gw.cli.check",
         "explain": "cluster_gw.cli.explain",
         "redis": "cluster_gw.cli.redis",
+        "simulate": "cluster_gw.cli.simulate",
         "simulate-provider": "cluster_gw.cli.simulate_provider",
         "worker": "cluster_gw.cli.worker",
     }

@@ -21,17 +21,20 @@ def strategy_of(context: RouteContext) -> Strategy:
     return STRATEGIES[context.resolved.family, context.resolved.strategy]
 
 
-def make_ranking(context: RouteContext, inputs: StrategyInputs) -> Ranking:
+def make_ranking(
+    context: RouteContext, inputs: StrategyInputs, strategy: Strategy | None = None
+) -> Ranking:
     """Rank what the request may be served by; pure.
 
     Args:
         context: the request.
         inputs: what all replicas know, and what is drawn with.
+        strategy: instead of that of the request's combo.
     """
     resolved = context.resolved
     listed, disabled = list_candidates(resolved)
     eligible, excluded = constrain(listed, context)
-    strategy = strategy_of(context)
+    strategy = strategy or strategy_of(context)
     order = strategy.rank(eligible, context, inputs)
     candidates, spared = order.candidates, NO_MOVES
     if resolved.windows:

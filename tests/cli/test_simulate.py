@@ -1,0 +1,111 @@
+"""`simulate` runs described pools, tells every fault of a file, and writes what it found."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from cluster_gw.cli.main import run
+
+SMALL = """
+about: Two providers.
+asking: {requests: 60, duration_s: 120}
+providers:
+  - {name: ada, reliability: 0.9, keys: 2, price: {input: 1, output: 2}}
+  - {name: bob}
+"""
+
+
+def simulate(*arguments: str) -> Result:
+    runner = CliRunner()
+    with runner.isolation() as streams:
+        code = run(["simulate", *arguments])
+        out, err = streams[0].getvalue(), streams[1].getvalue()
+    return Result(runner, out, err, b"", None, code, None)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return str(file)
+
+
+def test_a_scenario_is_told_as_a_table_with_what_it_compares(small: str) -> None:
+    result = simulate(small, "--seeds", "1", "--replicas", "2")
+
+    assert result.exit_code == 0
+    assert "small: 60 requests in 120 s, 1 seed, 2 workers" in result.stdout
+    for word in ("oracle", "bandit", "least-latency", "Two providers.", "ada-2 "):
+        assert word in result.stdout
+
+
+def test_json_has_regret_latencies_and_use_by_key(small: str) -> None:
+    result = simulate(small, "--strategies", "bandit,classic:p2c", "--seeds", "2", "--json")
+
+    (outcome,) = msgspec.json.decode(result.stdout)["outcomes"]
+    assert [one["strategy"] for one in outcome["measures"]] == ["oracle", "bandit", "classic:p2c"]
+    bandit = outcome["measures"][1]
+    assert set(bandit["calls_by_key"]) == {"ada-1", "ada-2", "bob-1"}
+    assert bandit["requests"] == 120
+    assert 0 < bandit["p50_s"] <= bandit["p99_s"]
+    assert bandit["cost_usd"] > 0
+
+
+def test_faults_of_all_files_and_names_are_told_at_once_with_exit_2(
+    small: str, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("providers: [{nam: ada}]")
+
+    result = simulate(str(broken), small, "nowhere.yaml", "--strategies", "bandit,rond-robin")
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        '--strategies: unknown "rond-robin"; did you mean "round-robin"?',
+        f'{broken}: providers[0].nam: unknown field "nam"; did you mean "name"?',
+        f"{broken}: providers[0].name: is missing",
+        "scenario file nowhere.yaml does not exist",
+    ]
+
+
+@pytest.mark.parametrize("option", [("--seeds", "0"), ("--replicas", "65"), ("--colour",)])
+def test_options_out_of_range_are_exit_2(small: str, option: tuple[str, ...]) -> None:
+    assert simulate(small, *option).exit_code == 2
+
+
+def test_a_directory_that_cannot_be_made_is_exit_2(small: str) -> None:
+    result = simulate(small, "--out", f"{small}/inside", "--seeds", "1")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"--out: {small}/inside: ")
+
+
+def test_reports_and_pictures_are_written(small: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = tmp_path / "found"
+
+    result = simulate(small, "--seeds", "1", "--strategies", "bandit", "--out", str(found))
+
+    assert result.exit_code == 0
+    assert sorted(path.name for path in found.iterdir()) == [
+        "report.json",
+        "report.md",
+        "small.png",
+    ]
+    assert (found / "small.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_the_extra_everything_but_pictures_is_written(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cluster_gw.cli.plots", None)
+    found = tmp_path / "found"
+
+    result = simulate(small, "--seeds", "1", "--strategies", "bandit", "--out", str(found))
+
+    assert result.exit_code == 0
+    assert "no pictures: install the extra" in result.stderr
+    assert sorted(path.name for path in found.iterdir()) == ["report.json", "report.md"]
