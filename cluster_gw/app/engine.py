@@ -22,6 +22,7 @@ from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.holding import Holding
+from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.settle import Accounts
@@ -41,6 +42,7 @@ from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.overlays import Overlays
+from cluster_gw.store.request_records import RequestRecords
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
 from cluster_gw.store.tallies import FLUSH_S
@@ -75,6 +77,7 @@ class Engine:
         config_watch: reads that.
         deps: what the endpoints work with.
         foresight: tells operators how a request would be routed.
+        records: what is kept of requests that have ended.
     """
 
     def __init__(
@@ -177,6 +180,8 @@ class Engine:
         conditions = self.health.conditions
         self.quotas = QuotaReports(base).quotas
         memory = Memory(Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds)
+        self.records = RequestRecords(self.redis, self._scripts, self._keys)
+        self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(
             memory=memory,
             conditions=conditions,
@@ -195,7 +200,7 @@ class Engine:
                 upstream=self._upstream,
                 waiting=WaitingRoom(clock),
                 memory=memory,
-                recorder=Recorder(registry, log, clock),
+                recorder=Recorder(registry, log, clock, self._keeper),
                 clock=clock,
             ),
             guard=StrangerGuard(strangers, clock.monotonic_s),
@@ -299,6 +304,11 @@ class Engine:
         put(catalog.SETTLEMENTS_LATE, value=settlements.late)
         put(catalog.BONDS_UNREAD, value=self._bonds.unread)
         put(catalog.BONDS_UNWRITTEN, value=self._bonds.unwritten)
+        left_out, left_out_notable = self._keeper.left_out
+        put(catalog.REQUEST_RECORDS, "kept", value=self.records.kept)
+        put(catalog.REQUEST_RECORDS, "lost", value=self.records.lost)
+        put(catalog.REQUEST_RECORDS, "left_out", value=left_out)
+        put(catalog.REQUEST_RECORDS, "left_out_notable", value=left_out_notable)
         put(catalog.ESTIMATE_PAIRS, value=self._estimator.pairs)
         put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)

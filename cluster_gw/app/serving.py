@@ -6,7 +6,7 @@ from typing import Final
 from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
-from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy, Runtime
+from cluster_gw.pipeline.runtime import QueuePolicy, RecordPolicy, RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.server.auth import EVERYTHING, Client, Clients
@@ -14,7 +14,7 @@ from cluster_gw.server.origin import read_network
 from cluster_gw.server.serving import Serving
 from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
-from cluster_gw.settings.sections import AuthSettings, GuardrailSettings
+from cluster_gw.settings.sections import AuthSettings, GuardrailSettings, RequestRecordSettings
 from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
 
 OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
@@ -54,6 +54,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
             ),
             secrets=tuple(secret.reveal() for secret in credentials.values() if secret),
             fallback_detail=settings.telemetry.fallback_detail,
+            records=_records(settings.telemetry.request_records),
         ),
         clients=Clients(
             [_client(c, routes) for c in settings.clients],
@@ -61,6 +62,15 @@ def build_serving(settings: Settings, version: int) -> Serving:
         ),
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
         strangers=_stranger_policy(settings.auth),
+    )
+
+
+def _records(settings: RequestRecordSettings) -> RecordPolicy:
+    return RecordPolicy(
+        per_s=settings.per_s,
+        notable_per_s=settings.notable_per_s,
+        kept=settings.kept,
+        ttl_s=settings.ttl_s,
     )
 
 

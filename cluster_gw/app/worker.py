@@ -200,7 +200,9 @@ class Worker:
             mint_id=engine.deps.mint_id,
             server_ms=engine.coordination.server_clock_ms,
         )
-        return Desk(deps=engine.deps, foresight=engine.foresight, editor=editor)
+        return Desk(
+            deps=engine.deps, foresight=engine.foresight, records=engine.records, editor=editor
+        )
 
     async def _serve_data(self) -> None:
         with socket.socket(fileno=self._options.socket_fd) as listener:

@@ -1,6 +1,6 @@
 """Why a request goes where it goes, told of an exchange: to operators, or to its own client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from cluster_gw.core.outcome.trace import Skipped
@@ -16,7 +16,7 @@ from cluster_gw.core.routing.explanation import (
 from cluster_gw.core.routing.key_choice import order_keys
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.trail import skip_refused
-from cluster_gw.units import KeyId
+from cluster_gw.units import KeyId, RouteId
 
 Named = Callable[[str, KeyId], str | int]
 """What a key is called, by its provider and its id."""
@@ -28,7 +28,12 @@ def by_id(_provider: str, key: KeyId) -> str:
 
 
 def explain(
-    exchange: Exchange, now_ms: int, named: Named = by_id, *, most: int | None = None
+    exchange: Exchange,
+    now_ms: int,
+    named: Named = by_id,
+    *,
+    most: int | None = None,
+    also: Collection[RouteId] = (),
 ) -> Explanation:
     """Tell how a request was ranked and what was not called.
 
@@ -37,8 +42,11 @@ def explain(
         now_ms: ms since the epoch.
         named: what keys are called.
         most: places to tell of; all by default.
+        also: routes that are told of wherever they are.
     """
     ranking, inputs = exchange.ranking, exchange.inputs
+    keys = keys_of(exchange, named)
+    places = explain_ranking(ranking, inputs.signals, keys, most, also)
     return Explanation(
         combo=ranking.combo,
         family=ranking.family,
@@ -46,9 +54,9 @@ def explain(
         config_version=exchange.runtime.catalog.version,
         epoch=exchange.context.resolved.epoch,
         snapshot=snapshot_of(exchange),
-        ranking=explain_ranking(ranking, inputs.signals, keys_of(exchange, named), most),
+        ranking=places,
         skipped=explain_skips(skipped_of(exchange), now_ms),
-        left_out=0 if most is None else max(0, len(ranking.candidates) - most),
+        left_out=len(ranking.candidates) - len(places),
     )
 
 

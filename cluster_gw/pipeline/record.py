@@ -6,6 +6,7 @@ from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import CLIENT_CODES
+from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
@@ -24,8 +25,9 @@ class Times(NamedTuple):
 class Recorder:
     """Writes what happened; reads an exchange and changes nothing."""
 
-    def __init__(self, registry: Registry, log: Log, clock: Clock) -> None:
+    def __init__(self, registry: Registry, log: Log, clock: Clock, keeper: Keeper) -> None:
         self._registry = registry
+        self._keeper = keeper
         self._log = log
         self._clock = clock
         self._modes: dict[bool, Times] = {}  # made at the first use: no sample without a request
@@ -60,7 +62,8 @@ class Recorder:
             status: what the client got; 499 when it left first.
             code: the error code it got, in the status or inside the stream; None for an answer.
         """
-        duration_s = self._clock.monotonic_s() - exchange.started_s
+        now_s = self._clock.monotonic_s()
+        duration_s = now_s - exchange.started_s
         registry = self._registry
         registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
         self._observe(exchange, duration_s)
@@ -72,6 +75,7 @@ class Recorder:
         if code is not None and served is None and code not in CLIENT_CODES:
             registry.add(catalog.EXHAUSTED, code)
         self._log.hot(_line(exchange, status, code, duration_s))
+        self._keeper.note(exchange, status, code, now_s)
 
     def _observe(self, exchange: Exchange, duration_s: float) -> None:
         is_stream, spent = exchange.request.stream, exchange.spent

@@ -53,6 +53,15 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     roomiest_key_first: bool = False
 
 
+class RecordPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Of which requests records are kept; see `settings.sections.RequestRecordSettings`."""
+
+    per_s: float = 2.0
+    notable_per_s: float = 20.0
+    kept: int = 4096
+    ttl_s: float = 3600.0
+
+
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration version, ready to serve.
 
@@ -66,6 +75,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     policy: RoutingPolicy
     secrets: tuple[str, ...] = ()
     fallback_detail: bool = False
+    records: RecordPolicy = RecordPolicy()
 
     def __repr__(self) -> str:
         """Name the version only: a repr may reach a log."""

@@ -245,6 +245,24 @@ class AuthSettings(Section, frozen=True, kw_only=True):
     trusted_proxies: tuple[Name, ...] = ()
 
 
+class RequestRecordSettings(Section, frozen=True, kw_only=True):
+    """Of how many requests it is kept for a while why they went where they went.
+
+    Attributes:
+        per_s: requests a second and worker that went as they should; after a while without any, 50
+            at once. 0 keeps none of them.
+        notable_per_s: the same of those that failed, fell back, asked for detail or were served
+            without Redis.
+        kept: of each kind over all workers; the oldest go first. One takes up to 10 kB of Redis.
+        ttl_s: how long each is kept.
+    """
+
+    per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 2.0
+    notable_per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 20.0
+    kept: Annotated[int, Meta(ge=16, le=1_000_000)] = 4096
+    ttl_s: Annotated[float, Meta(ge=60.0, le=604_800.0)] = 3600.0
+
+
 class TelemetrySettings(Section, frozen=True, kw_only=True):
     """Logs, metrics and how much of a fallback is shown to everybody.
 
@@ -253,9 +271,11 @@ class TelemetrySettings(Section, frozen=True, kw_only=True):
         metrics: whether `/metrics` is served.
         otlp_endpoint: where traces go.
         fallback_detail: whether `X-Fallback-Detail` is sent to everybody.
+        request_records: of which requests the ranking is kept.
     """
 
     log: Literal["json", "text"] = "json"
     metrics: bool = True
     otlp_endpoint: Name | None = None
     fallback_detail: bool = False
+    request_records: RequestRecordSettings = RequestRecordSettings()

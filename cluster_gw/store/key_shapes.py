@@ -217,6 +217,20 @@ KEY_SHAPES: Final = (
         "were read from.",
     ),
     KeyShape(
+        pattern="q:{req<digit>}:<kind>",
+        type="hash",
+        ttl="argument",
+        content="What is told of requests (docs/explain.md), by their ids: JSON, without what was "
+        "asked or answered. digit: the last of the id; kind: notable (failed, fell back, asked for "
+        "detail) or plain.",
+    ),
+    KeyShape(
+        pattern="qz:{req<digit>}:<kind>",
+        type="zset",
+        ttl="argument",
+        content="When each of them was kept (ms), so that the oldest can go.",
+    ),
+    KeyShape(
         pattern="{cfg}:overlay",
         type="hash",
         ttl="none",

@@ -137,6 +137,11 @@ class Keys:
         """Hash: the last known good route of a combo."""
         return f"{self.prefix}:lkg:{{{encode_part(combo)}}}:{encode_part(epoch)}"
 
+    def requests(self, digit: str, kind: str) -> tuple[str, str]:
+        """Order and records of requests whose ids end with a digit, as the script takes them."""
+        place = f"{{req{encode_part(digit)}}}:{encode_part(kind)}"
+        return f"{self.prefix}:qz:{place}", f"{self.prefix}:q:{place}"
+
     def lead(self, role: str) -> str:
         """Hash: which worker has a role of the cluster."""
         return f"{self.prefix}:lead:{{{encode_part(role)}}}"

@@ -119,6 +119,11 @@ BONDS_UNREAD: Final = _counter(
 BONDS_UNWRITTEN: Final = _counter(
     "gw_bonds_unwritten_total", "The same that may not have been written."
 )
+REQUEST_RECORDS: Final = _counter(
+    "gw_request_records_total",
+    "Requests by what became of their record: kept, left_out, left_out_notable, lost.",
+    "result",
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

@@ -121,7 +121,9 @@ class Gateway:
             server_ms=self.engine.coordination.server_clock_ms,
         )
         engine = self.engine
-        desk = Desk(deps=engine.deps, foresight=engine.foresight, editor=editor)
+        desk = Desk(
+            deps=engine.deps, foresight=engine.foresight, records=engine.records, editor=editor
+        )
         transport = httpx.ASGITransport(build_admin(desk), raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url="http://worker")
 

@@ -1,9 +1,12 @@
 """Requests of tests against one worker."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
+
+NO_RECORDS: Final = {"request_records": {"per_s": 0, "notable_per_s": 0}}
+"""`telemetry` of a worker whose calls to Redis are counted."""
 
 
 def chat(text: str = "hello", **fields: Any) -> dict[str, Any]:

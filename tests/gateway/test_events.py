@@ -12,6 +12,7 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.listening import listening
 from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
+from tests.gateway.requests import NO_RECORDS
 from tests.gateway.test_health import ONE_KEY, ONE_MODEL, ask, calls, far, only_code, status
 
 PLACE = "{a.a1}:a1:one"
@@ -32,7 +33,7 @@ async def tell(gateway: Gateway, text: str) -> None:
 async def test_a_target_of_which_a_rest_is_told_is_not_asked_for(
     start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
 ) -> None:
-    gateway = await start(keys=ONE_KEY, models=ONE_MODEL)
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, telemetry=NO_RECORDS)
     await tell(gateway, "health {record} cooldown 60000 {now_ms}")
     before = gateway.engine.redis.calls
 
@@ -59,7 +60,9 @@ async def test_a_target_that_is_told_to_be_well_is_asked_for_at_once(
 async def test_a_worker_hears_of_the_rest_it_has_set_itself(
     start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
 ) -> None:
-    gateway = await start(providers=far(simulator), keys=ONE_KEY, models=ONE_MODEL)
+    gateway = await start(
+        providers=far(simulator), keys=ONE_KEY, models=ONE_MODEL, telemetry=NO_RECORDS
+    )
     await tell(gateway, "health {record} well 0 {now_ms}")  # it listens
     heard = gateway.registry.value(catalog.EVENTS, "health")
 

@@ -11,7 +11,7 @@ from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
-from tests.gateway.requests import chat, post
+from tests.gateway.requests import NO_RECORDS, chat, post
 from tests.gateway.test_health import ONE_KEY
 
 LIMIT = 20
@@ -30,7 +30,7 @@ async def shared() -> AsyncIterator[RunningSimulator]:
 async def begin(start: Start, shared: RunningSimulator, **limits: int) -> Gateway:
     provider = {"a": {"dialect": "openai", "base_url": shared.base_url}}
     models = [{"provider": "a", "model": "one", "limits": limits}]
-    return await start(providers=provider, keys=ONE_KEY, models=models)
+    return await start(providers=provider, keys=ONE_KEY, models=models, telemetry=NO_RECORDS)
 
 
 async def use_outside(http: aiohttp.ClientSession, shared: RunningSimulator, count: int) -> None:

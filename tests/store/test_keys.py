@@ -95,6 +95,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *(KEYS.key_caps(slot, "k"), KEYS.strangers(), KEYS.learned("app", "p/m")),
         *(KEYS.pin("c", "1", "run", "0123"), KEYS.last_good("c", "1")),
         *KEYS.client("app"),
+        *KEYS.requests("a", "plain"),
         *KEYS.health(slot, "k", "m"),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}

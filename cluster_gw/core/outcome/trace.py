@@ -150,6 +150,10 @@ class KeyOrdinals:
         """The ordinal of this key, from 1."""
         return self._seen.setdefault((provider, key), len(self._seen) + 1)
 
+    def key_of(self, ordinal: int) -> KeyId:
+        """The key that has this ordinal, for operators."""
+        return list(self._seen)[ordinal - 1][1]
+
 
 def routed_via(provider: str, model: str) -> str:
     """`X-Routed-Via`: printable ASCII, at most 256 characters, never a cut escape."""

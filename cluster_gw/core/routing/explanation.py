@@ -4,7 +4,7 @@ One document feeds the bodies of clients that ask for detail, `/api/explain`, th
 requests and the command line. It is told from the ranking itself; nothing is worked out anew.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from cluster_gw.core.outcome.trace import Skipped
 from cluster_gw.core.routing.catalog import Route
 from cluster_gw.core.routing.ranking import Adjustment, Factor, Multiplier, Ranked, Ranking
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, Signals
+from cluster_gw.units import RouteId
 
 
 class SnapshotUsed(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         config_version: of the configuration it was ranked under.
         epoch: changes with the strategy of the combo; part of the names of pins.
         ranking: best first.
-        left_out: places behind these that are not told; absent when none.
+        left_out: places that are not told; absent when none.
     """
 
     combo: str
@@ -100,7 +101,11 @@ KeysOf = Callable[[Route], Sequence[ExplainedKey]]
 
 
 def explain_ranking(
-    ranking: Ranking, signals: Signals, keys_of: KeysOf, most: int | None = None
+    ranking: Ranking,
+    signals: Signals,
+    keys_of: KeysOf,
+    most: int | None = None,
+    also: Collection[RouteId] = (),
 ) -> tuple[ExplainedRoute, ...]:
     """Tell of each place of a ranking.
 
@@ -109,11 +114,12 @@ def explain_ranking(
         signals: what it was made by.
         keys_of: gives the keys of a route, in order.
         most: places to tell of; all by default.
+        also: routes that are told of wherever they are.
     """
     return tuple(
         [
             _explain_place(rank, ranked, signals, keys_of)
-            for rank, ranked in enumerate(ranking.told(most), 1)
+            for rank, ranked in ranking.told(most, also)
         ]
     )
 

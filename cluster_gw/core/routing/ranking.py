@@ -5,7 +5,7 @@ order is match_tier, score, declared position. A strategy that only orders has `
 factors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
 from typing import Final
 
@@ -132,18 +132,28 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def ranked(self) -> tuple[Ranked, ...]:
         """Every candidate with everything that led to its place, best first."""
-        return self.told()
+        return tuple([ranked for _, ranked in self.told()])
 
-    def told(self, most: int | None = None) -> tuple[Ranked, ...]:
-        """The same of the first `most` places; of all by default."""
+    def told(
+        self, most: int | None = None, also: Collection[RouteId] = ()
+    ) -> tuple[tuple[int, Ranked], ...]:
+        """The same with their ranks, from 1.
+
+        Args:
+            most: how many of the first; all by default.
+            also: routes that are told of wherever they are.
+        """
         places = {one.route.id: place for place, one in enumerate(self.order.candidates)}
-        told: list[Ranked] = []
-        for candidate in self.candidates[:most]:
-            ranked = self.order.ranked_at(places[candidate.route.id])
-            moved = [move.reason for move in self.moves if move.route == candidate.route.id]
+        told: list[tuple[int, Ranked]] = []
+        for rank, candidate in enumerate(self.candidates, 1):
+            name = candidate.route.id
+            if most is not None and rank > most and name not in also:
+                continue
+            ranked = self.order.ranked_at(places[name])
+            moved = [move.reason for move in self.moves if move.route == name]
             if moved:
                 ranked = msgspec.structs.replace(ranked, reasons=(*ranked.reasons, *moved))
-            told.append(ranked)
+            told.append((rank, ranked))
         return tuple(told)
 
     def score_of(self, route: Route) -> float | None:

@@ -15,6 +15,7 @@ from cluster_gw.server.admin.headroom import headroom_routes
 from cluster_gw.server.admin.keys import key_routes
 from cluster_gw.server.admin.models import model_routes
 from cluster_gw.server.admin.profiles import profile_routes
+from cluster_gw.server.admin.requests import request_routes
 
 NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     combo_routes,
@@ -24,6 +25,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     headroom_routes,
     config_routes,
     explain_routes,
+    request_routes,
 )
 
 

@@ -1,0 +1,101 @@
+"""What is told of requests that have ended, so that any worker can tell it (`lua/request/record`).
+
+Written off the response path with what else leaves in that turn, and not repeated: what is lost on
+the way is missing. Notable requests and others are kept apart, so that many of the one kind never
+push out the other.
+"""
+
+from typing import Final
+
+from cluster_gw.errors import StoreLostError
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import Reply
+from cluster_gw.store.packing import bulk, template_of
+from cluster_gw.store.scripts import Scripts
+
+SHARDS: Final = 16  # last digits of an id, which are drawn
+NOTABLE, PLAIN = "notable", "plain"
+ARGS: Final = 5
+
+
+class RequestRecords:
+    """Keeps and finds records.
+
+    Args:
+        client: of this process.
+        scripts: the loaded scripts.
+        keys: builds key names.
+
+    Attributes:
+        kept: records that were written.
+        lost: records of which that is unknown.
+    """
+
+    def __init__(self, client: RedisClient, scripts: Scripts, keys: Keys) -> None:
+        self.kept = 0
+        self.lost = 0
+        self._client = client
+        self._script = scripts["request/record"]
+        self._keys = keys
+        client.know(self._script)
+
+    def keep(
+        self, request_id: str, record: bytes, *, is_notable: bool, most: int, ttl_ms: int
+    ) -> None:
+        """Send a record without waiting.
+
+        Args:
+            request_id: minted by us: hexadecimal digits.
+            record: JSON.
+            is_notable: of which kind the request was.
+            most: how many are kept of that kind, over all workers; a sixteenth for each digit.
+            ttl_ms: how long, above 0.
+        """
+        keys = self._keys.requests(request_id[-1], NOTABLE if is_notable else PLAIN)
+        template = template_of(self._script, keys, ARGS)
+        own = bulk(request_id, record.decode(), max(1, most // SHARDS), ttl_ms, 0)
+        self._client.send(template, template.head + own, _Sent(self), lazy=True)
+
+    async def find(self, request_id: str) -> bytes | None:
+        """Give the record of a request; None where none is kept.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        for kind in (NOTABLE, PLAIN):
+            _, records = self._keys.requests(request_id[-1], kind)
+            found = await self._client.call("HGET", records, request_id)
+            if found is not None:
+                return bytes(found)
+        return None
+
+    def count_lost(self, fault: BaseException) -> None:
+        """Note a record of which nobody knows whether it was written."""
+        self.lost += 1
+        if isinstance(fault, StoreLostError):
+            self._client.count_lost(fault)
+
+
+class _Sent:
+    """Takes the outcome of a write."""
+
+    __slots__ = ("_is_done", "_records")
+
+    def __init__(self, records: RequestRecords) -> None:
+        self._records = records
+        self._is_done = False
+
+    def done(self) -> bool:
+        """Whether there is an outcome."""
+        return self._is_done
+
+    def set_result(self, _reply: Reply, /) -> None:
+        """It was written."""
+        self._is_done = True
+        self._records.kept += 1
+
+    def set_exception(self, fault: BaseException, /) -> None:
+        """Nobody knows."""
+        self._is_done = True
+        self._records.count_lost(fault)

@@ -1,0 +1,134 @@
+"""Three workers in groups of their own: what one serves, any other explains; and its page holds."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+from tests.cluster.fleet import Fleet, running_fleet
+from tests.cluster.pools import chat
+from tests.fakes.admin import ENVIRON, call
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
+
+PAGE: Final = (ROOT / "docs/explain.md").read_text(encoding="utf-8")
+FAILS: Final = '[[sim {"id": "once", "fault": {"kind": "status", "code": 500}, "times": 1}]]'
+
+
+@pytest.fixture(scope="module")
+def fleet(provider: SimulatedProvider) -> Iterator[Fleet]:
+    config = {
+        "providers": {"a": {"dialect": "openai", "base_url": provider.base_url}},
+        "keys": [{"id": f"a{n}", "provider": "a", "secret": "upstream-secret"} for n in (1, 2)],
+        "models": [{"provider": "a", "model": f"m{n}"} for n in range(3)],
+        "combos": [{"id": "auto", "members": "all"}],
+    }
+    with running_fleet(config, environ=ENVIRON) as running:
+        yield running
+
+
+def serve(group: GatewayGroup, text: str = "hello") -> tuple[str, dict[str, Any]]:
+    """Send a request that asks for detail; its id and its answer."""
+    request = urllib.request.Request(  # noqa: S310
+        f"{group.base_url}/v1/chat/completions",
+        data=json.dumps(chat(text)).encode(),
+        headers={"content-type": "application/json", "X-Gw-Detail": "1"},
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        return answer.headers["X-Gw-Request-Id"], json.loads(answer.read())
+
+
+def record(group: GatewayGroup, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    def is_there() -> bool:
+        answer = call(group.admin_url, "GET", f"/api/requests/{name}")
+        found.update(answer.body)
+        return answer.status == 200
+
+    until(is_there, 5.0)
+    return found
+
+
+@pytest.mark.parametrize("text", ["hello", FAILS])
+def test_what_one_worker_served_every_other_explains(fleet: Fleet, text: str) -> None:
+    serving = fleet.groups[0]
+
+    name, answer = serve(serving, text)
+    told = [record(group, name) for group in fleet.groups]
+
+    assert told[0] == told[1] == told[2]
+    ranked = [(place["route"], place["score"]) for place in told[2]["ranking"]]
+    assert ranked == [(place["route"], place["score"]) for place in answer["ranking"]]
+    assert told[2]["snapshot"] == answer["snapshot"]
+    assert [one["outcome"] for one in told[2]["attempts"]] == [
+        one["outcome"] for one in answer["attempts"]
+    ]
+    assert told[2]["attempts"][-1]["key"] in {"a1", "a2"}
+
+
+def test_all_workers_and_the_command_foresee_the_same(fleet: Fleet, tmp_path: Path) -> None:
+    question = {"request": chat()}
+    body = tmp_path / "request.json"
+    body.write_text(json.dumps(chat()))
+
+    def told() -> list[Any]:
+        answers = [
+            call(group.admin_url, "POST", "/api/explain", question).body for group in fleet.groups
+        ]
+        answers.append(json.loads(run(fleet, f"cluster-gw explain --json --request {body}")))
+        for one in answers:
+            one["snapshot"].pop("age_ms")
+            for place in one["ranking"]:
+                place["keys"] = sorted(key["id"] for key in place["keys"])  # each has its turn
+        return answers
+
+    until(lambda: (answers := told()).count(answers[0]) == 4, 20.0)  # a new snapshot in between
+
+
+def run(fleet: Fleet, line: str, **environ: str) -> str:
+    """Run a line of the page, as if it were typed beside the second worker's configuration."""
+    group = fleet.groups[1]
+    here = line.replace("127.0.0.1:8081", group.admin_url.removeprefix("http://"))
+    done = subprocess.run(
+        ["/bin/sh", "-ec", here.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
+        env={**os.environ, **ENVIRON, "GW_CONFIG": str(group.config_path), **environ},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def lines_of_the_page() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+    return [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+
+
+def test_each_line_of_the_page_answers_as_it_says(fleet: Fleet) -> None:
+    name, _ = serve(fleet.groups[0], FAILS)
+    record(fleet.groups[0], name)
+
+    outputs = [run(fleet, line, ID=name) for line in lines_of_the_page()]
+
+    foreseen, table, sampled, found, plain, notable, snapshot = outputs
+    assert json.loads(foreseen)["ranking"][0]["rank"] == 1
+    assert table.startswith("combo auto: bandit balanced, configuration 1, snapshot ")
+    assert json.loads(sampled)["ranking"][0]["factors"]
+    assert json.loads(found)["id"] == name
+    assert plain == "\n"
+    assert json.loads(notable) == json.loads(found)
+    version, blob = snapshot.splitlines()
+    assert int(version) > 0
+    assert json.loads(blob)["statistics"]
