@@ -111,6 +111,8 @@ def _line(
         stream=exchange.request.stream,
         route=served.route.id if served else None,
         key=served.key.id if served else None,
+        score=exchange.records[-1].score or None if exchange.records else None,
+        snapshot=exchange.ranking.snapshot,
         attempts=len(exchange.records),
         duration_ms=_ms(duration_s),
         first_byte_ms=None if first_byte_s is None else _ms(first_byte_s),

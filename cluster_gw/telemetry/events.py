@@ -39,7 +39,10 @@ class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
 
 class RequestLine(HotLine, kw_only=True, omit_defaults=True):
-    """One request; durations in ms, `status` 499 when the client left first."""
+    """One request; durations in ms, `status` 499 when the client left first.
+
+    `score` is that of the last route called, `snapshot` the version that was ranked by.
+    """
 
     request_id: str
     client: str
@@ -50,6 +53,8 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     stream: bool
     route: str | None = None
     key: str | None = None
+    score: float | None = None
+    snapshot: int = 0
     attempts: int
     duration_ms: float
     first_byte_ms: float | None = None
