@@ -50,14 +50,23 @@ async def read_object(request: Request) -> dict[str, Any]:
     Raises:
         ClientFault: it is something else.
     """
-    body = await request.body()
-    try:
-        document = read_any(body) if body.strip() else {}
-    except (InvalidJsonError, UnexpectedShapeError) as fault:
-        raise ClientFault(not_json(str(fault))) from None
+    document = await read_json(request)
     if not isinstance(document, dict):
         raise ClientFault(invalid("the body has to be a JSON object"))
     return document
+
+
+async def read_json(request: Request) -> Any:
+    """Read the body, which has to be JSON; an empty one is an empty object.
+
+    Raises:
+        ClientFault: it is something else.
+    """
+    body = await request.body()
+    try:
+        return read_any(body) if body.strip() else {}
+    except (InvalidJsonError, UnexpectedShapeError) as fault:
+        raise ClientFault(not_json(str(fault))) from None
 
 
 def not_json(problem: str) -> ErrorBody:

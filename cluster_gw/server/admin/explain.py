@@ -29,18 +29,21 @@ class Explain:
     async def answer(self, request: Request) -> Response:
         """Tell how the request in the body would be ranked."""
         asked = read_question(await request.body())
-        deps = self._desk.deps
-        current = deps.current
-        scene = Scene(
-            serving=current.serving,
-            view=current.view,
-            foresight=self._desk.foresight,
-            clock=deps.clock,
-            chance=deps.chance,
-            rotation=current.rotation + 1,
-        )
-        told = await explain_request(asked, scene)
+        told = await explain_request(asked, scene_of(self._desk))
         return Response(msgspec.json.encode(told), media_type=JSON)
+
+
+def scene_of(desk: Desk) -> Scene:
+    """Give what this worker knows now."""
+    deps, current = desk.deps, desk.deps.current
+    return Scene(
+        serving=current.serving,
+        view=current.view,
+        foresight=desk.foresight,
+        clock=deps.clock,
+        chance=deps.chance,
+        rotation=current.rotation + 1,
+    )
 
 
 def read_question(body: bytes) -> Asked:

@@ -11,17 +11,21 @@ from cluster_gw.server.admin.combos import combo_routes
 from cluster_gw.server.admin.config import config_routes
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.explain import explain_routes
+from cluster_gw.server.admin.fallback import fallback_routes
 from cluster_gw.server.admin.headroom import headroom_routes
 from cluster_gw.server.admin.keys import key_routes
 from cluster_gw.server.admin.models import model_routes
 from cluster_gw.server.admin.profiles import profile_routes
 from cluster_gw.server.admin.requests import request_routes
+from cluster_gw.server.admin.routing import routing_routes
 
 NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     combo_routes,
     profile_routes,
     model_routes,
     key_routes,
+    fallback_routes,
+    routing_routes,
     headroom_routes,
     config_routes,
     explain_routes,

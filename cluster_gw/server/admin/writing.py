@@ -1,7 +1,7 @@
 """What a change of the admin API says: fields in either spelling, and the version it builds on."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -69,17 +69,3 @@ def seen_version(request: Request) -> int | None:
             )
         )
     return int(match[1])
-
-
-def only(fields: Mapping[str, Any], names: Mapping[str, Callable[[Any], bool]]) -> None:
-    """Refuse fields that are not among `names`, and values that are not as those ask.
-
-    Raises:
-        ClientFault: it names the first one.
-    """
-    for name, value in fields.items():
-        if name not in names:
-            known = ", ".join(names)
-            raise ClientFault(invalid(f"unknown field '{name[:80]}'; there is {known}", name[:80]))
-        if not names[name](value):
-            raise ClientFault(invalid(f"{name} has a value it cannot have", name))

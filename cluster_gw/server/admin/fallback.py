@@ -1,0 +1,148 @@
+"""`/api/fallback`: the chain of a combo, its order and its flags."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cluster_gw.core.routing.catalog import Combo, Member
+from cluster_gw.core.routing.sorting import SortPreset, sort_members
+from cluster_gw.errors import ClientFault
+from cluster_gw.server.admin.answers import invalid, nothing_called, read_json, told
+from cluster_gw.server.admin.combos import noun_of
+from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.editor import Change
+from cluster_gw.server.admin.writing import seen_version, snake_case
+from cluster_gw.units import ComboId
+
+
+def fallback_routes(desk: Desk) -> list[Route]:
+    """The chain under `/api/fallback`."""
+    fallback = Fallback(desk)
+    return [
+        Route("/api/fallback", fallback.show, methods=["GET"]),
+        Route("/api/fallback", fallback.change, methods=["PUT"]),
+        Route("/api/fallback/sort/{preset}", fallback.sort, methods=["POST"]),
+    ]
+
+
+class Fallback:
+    """Shows, orders and sorts a chain; `?combo=` names it, else it is the default combo's."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def show(self, request: Request) -> Response:
+        """Show the chain."""
+        return self._told(named_combo(self._desk, request).id)
+
+    async def change(self, request: Request) -> Response:
+        """Put routes in order and set their flags; those that are not named come after them."""
+        combo = named_combo(self._desk, request)
+        members = {member.route: member.enabled for member in combo.members}
+        entries = read_entries(await read_json(request))
+        order: dict[str, bool] = {}
+        for place, entry in enumerate(entries):
+            route = self._route_of(entry, place, combo)
+            if route in order:
+                raise ClientFault(invalid(f"'{route}' stands twice", f"items[{place}]"))
+            enabled = entry.get("enabled", members[route])
+            if not isinstance(enabled, bool):
+                raise ClientFault(
+                    invalid("enabled has to be true or false", f"items[{place}].enabled")
+                )
+            order[route] = enabled
+        order |= {route: flag for route, flag in members.items() if route not in order}
+        await self._write(combo, order, request)
+        return self._told(combo.id)
+
+    async def sort(self, request: Request) -> Response:
+        """Sort the chain by one quality of its models, the best first."""
+        combo = named_combo(self._desk, request)
+        name = request.path_params["preset"]
+        if name not in {preset.value for preset in SortPreset}:
+            presets = ", ".join(preset.value for preset in SortPreset)
+            raise ClientFault(invalid(f"there is no order '{name[:64]}'; {presets}", "preset"))
+        current = self._desk.deps.current
+        members = sort_members(
+            SortPreset(name),
+            combo.members,
+            current.serving.runtime.catalog.routes,
+            current.view.signals.routes,
+        )
+        await self._write(combo, {one.route: one.enabled for one in members}, request)
+        return self._told(combo.id)
+
+    def _route_of(self, entry: Mapping[str, Any], place: int, combo: Combo) -> Any:
+        """Tell which member an entry means."""
+        provider = entry.get("provider", entry.get("platform"))
+        model = entry.get("model", entry.get("model_id"))
+        name = entry.get("route", f"{provider}/{model}")
+        routes = [member.route for member in combo.members]
+        if name not in routes:
+            raise ClientFault(
+                invalid(f"'{str(name)[:128]}' is no member of the combo", f"items[{place}].route")
+            )
+        return name
+
+    async def _write(self, combo: Combo, order: Mapping[str, bool], request: Request) -> None:
+        entries = [{"route": route, "enabled": enabled} for route, enabled in order.items()]
+        noun = noun_of(self._desk, combo.id)
+        change = Change(noun=noun, id=combo.id, fields={"order": entries})
+        await self._desk.editor.write([change], seen_version(request))
+
+    def _told(self, name: str) -> Response:
+        combo = self._desk.deps.current.serving.runtime.catalog.combos[ComboId(name)]
+        items = [self._shown(member, place) for place, member in enumerate(combo.members, 1)]
+        return told({"combo": combo.id, "items": items}, self._desk.config_version)
+
+    def _shown(self, member: Member, priority: int) -> dict[str, Any]:
+        route = self._desk.deps.current.serving.runtime.catalog.routes[member.route]
+        return {
+            "route": route.id,
+            "provider": route.provider,
+            "model": route.model,
+            "name": route.name,
+            "priority": priority,
+            "enabled": member.enabled,
+            "model_enabled": route.enabled,
+            "keys": [key.id for key in route.keys],
+        }
+
+
+def named_combo(desk: Desk, request: Request) -> Combo:
+    """Give the combo that `?combo=` names, else the default combo.
+
+    Raises:
+        ClientFault: there is none of this name.
+    """
+    catalog = desk.deps.current.serving.runtime.catalog
+    name = request.query_params.get("combo") or catalog.default_combo
+    combo = catalog.combos.get(ComboId(name))
+    if combo is None:
+        raise nothing_called("combo", name)
+    return combo
+
+
+def read_entries(body: Any) -> list[dict[str, Any]]:
+    """Read the entries of a chain: a list, or an object with `items`; `priority` orders them.
+
+    Raises:
+        ClientFault: it is neither, or only some entries have a priority.
+    """
+    items = body.get("items") if isinstance(body, Mapping) else body
+    if not isinstance(items, Sequence) or isinstance(items, str):
+        raise ClientFault(invalid("send a list of entries, or an object with items", "items"))
+    entries = []
+    for place, item in enumerate(items):
+        if not isinstance(item, Mapping | str):
+            raise ClientFault(invalid("an entry names a route", f"items[{place}]"))
+        entries.append({"route": item} if isinstance(item, str) else snake_case(item))
+    ranks = [entry["priority"] for entry in entries if "priority" in entry]
+    if not ranks:
+        return entries
+    if len(ranks) < len(entries) or not all(type(rank) in {int, float} for rank in ranks):
+        raise ClientFault(invalid("give a priority to every entry, or to none", "items"))
+    return sorted(entries, key=lambda entry: float(entry["priority"]))

@@ -1,0 +1,173 @@
+"""`/api/fallback/routing`: how a combo ranks its chain, and how its routes stand now."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cluster_gw.core.routing.catalog import Combo
+from cluster_gw.core.routing.explanation import ExplainedRoute
+from cluster_gw.core.routing.presets import FACTORS, Task
+from cluster_gw.errors import ClientFault, GatewayError, StoreLostError
+from cluster_gw.server.admin.answers import invalid, told
+from cluster_gw.server.admin.combos import noun_of
+from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.editor import Change
+from cluster_gw.server.admin.explain import scene_of
+from cluster_gw.server.admin.fallback import named_combo
+from cluster_gw.server.admin.writing import read_fields, seen_version
+from cluster_gw.server.explaining import Asked, explain_request
+from cluster_gw.units import MS_PER_S
+from cluster_gw.wire.json_codec import write
+
+EXPLORED_SHARE: Final = 0.1  # what the first generation's switch stood for
+QUESTION: Final = "How would a short request be ranked?"
+OF_COMBO: Final = ("strategy", "weights")
+READ_ONLY: Final = frozenset({"combo", "family", "custom_weights", "peak_adjusted", "scores"})
+
+
+def _explored(value: Any) -> float | None:
+    if value is not None and not isinstance(value, bool):
+        raise ClientFault(invalid("explore_enabled has to be true or false", "explore_enabled"))
+    return None if value is None else EXPLORED_SHARE if value else 0.0
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ClientFault(
+            invalid("cooldown_ceiling_ms has to be a number of ms", "cooldown_ceiling_ms")
+        )
+    return value / MS_PER_S
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+OF_ROUTING: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Any], Any]]]] = MappingProxyType(
+    {
+        "key_selection": (("key_selection",), _same),
+        "key_selection_strategy": (("key_selection",), _same),
+        "explore_unmeasured": (("explore_unmeasured",), _same),
+        "explore_enabled": (("explore_unmeasured",), _explored),
+        "task_weight_share": (("task_weight_share",), _same),
+        "cooldown_ceiling_ms": (("cooldown", "ceiling_s"), _seconds),
+        "peak_hours": (("peak_hours",), _same),
+        "peak_hours_adjust": (("peak_hours", "enabled"), _same),
+        "peak_start_hour": (("peak_hours", "start_hour"), _same),
+        "peak_end_hour": (("peak_hours", "end_hour"), _same),
+        "peak_timezone": (("peak_hours", "timezone"), _same),
+    }
+)
+"""Where a field stands in the section `routing`, and what is made of its value."""
+
+
+def routing_routes(desk: Desk) -> list[Route]:
+    """Everything under `/api/fallback/routing`."""
+    routing = Routing(desk)
+    return [
+        Route("/api/fallback/routing", routing.show, methods=["GET"]),
+        Route("/api/fallback/routing", routing.change, methods=["PUT"]),
+    ]
+
+
+class Routing:
+    """Shows and changes a combo's strategy together with what tunes all of them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def show(self, request: Request) -> Response:
+        """Show both, and the score of each route by what is known now, without chance."""
+        return await self._told(named_combo(self._desk, request))
+
+    async def change(self, request: Request) -> Response:
+        """Change both in one step; null goes back to what the file says."""
+        combo = named_combo(self._desk, request)
+        own, common = split(await read_fields(request))
+        changes = []
+        if own:
+            noun = noun_of(self._desk, combo.id)
+            changes.append(Change(noun=noun, id=combo.id, fields=own))
+        if common:
+            changes.append(Change(noun="settings", id="routing", fields=common))
+        await self._desk.editor.write(changes, seen_version(request))
+        return await self._told(named_combo(self._desk, request))
+
+    async def _told(self, combo: Combo) -> Response:
+        settings = self._desk.editor.shown()["routing"]
+        declared = next(one for one in self._desk.editor.shown()["combos"] if one["id"] == combo.id)
+        names = FACTORS[combo.family]
+        is_peak = combo.scoring.peak_hours.holds(self._desk.deps.clock.wall_ms())
+        weights = combo.scoring.weights(Task.AUTO, is_peak=is_peak)
+        ceiling_s = settings["cooldown"]["ceiling_s"]
+        document = {
+            "combo": combo.id,
+            "family": combo.family,
+            "strategy": combo.strategy,
+            "weights": dict(zip(names, weights, strict=True)) if weights else None,
+            "custom_weights": declared["weights"] or declared["strategy_options"]["weights"],
+            "explore_enabled": settings["explore_unmeasured"] > 0,
+            "explore_unmeasured": settings["explore_unmeasured"],
+            "key_selection": settings["key_selection"],
+            "peak_hours": settings["peak_hours"],
+            "peak_adjusted": is_peak and combo.scoring.peak is not None,
+            "cooldown_ceiling_ms": None if ceiling_s is None else round(ceiling_s * MS_PER_S),
+            "task_weight_share": settings["task_weight_share"],
+            "scores": await self._scores(combo),
+        }
+        return told(document, self._desk.config_version)
+
+    async def _scores(self, combo: Combo) -> list[dict[str, Any]] | None:
+        """The routes of a combo by score; None while that cannot be told."""
+        body = {"model": combo.id, "messages": [{"role": "user", "content": QUESTION}]}
+        asked = Asked(request=msgspec.Raw(write(body)))
+        try:
+            explained = await explain_request(asked, scene_of(self._desk))
+        except (GatewayError, StoreLostError):  # nothing of it can serve, or Redis is away
+            return None
+        return [_score(place) for place in explained.ranking]
+
+
+def split(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide a change into what is the combo's and what tunes all of them.
+
+    Raises:
+        ClientFault: a field is unknown, or of a type that nothing can be made of.
+    """
+    own = {name: fields[name] for name in OF_COMBO if name in fields}
+    common: dict[str, Any] = {}
+    for name, value in fields.items():
+        is_said_better = name == "explore_enabled" and "explore_unmeasured" in fields
+        if name in own or name in READ_ONLY or is_said_better:
+            continue
+        if name not in OF_ROUTING:
+            raise ClientFault(invalid(f"unknown field '{name[:80]}'", name[:80]))
+        path, read = OF_ROUTING[name]
+        section, *inner = path
+        if not inner:
+            common[section] = read(value)
+            continue
+        table = common.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise ClientFault(invalid(f"{section} has to be an object", section))
+        table[inner[0]] = read(value)
+    return own, common
+
+
+def _score(place: ExplainedRoute) -> dict[str, Any]:
+    return {
+        "route": place.route,
+        "provider": place.provider,
+        "model": place.model,
+        **{factor.name: factor.value for factor in place.factors},
+        **{multiplier.name: multiplier.value for multiplier in place.multipliers},
+        "score": place.score,
+        "samples": max((factor.samples for factor in place.factors), default=0.0),
+    }

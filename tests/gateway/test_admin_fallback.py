@@ -1,0 +1,205 @@
+"""The chain of a combo, its order and what ranks it, through the admin API."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fakes.gateway import Gateway
+from tests.fakes.group import SimulatedProvider
+from tests.fakes.redis_server import RedisServer
+
+
+def config(provider: SimulatedProvider) -> dict[str, Any]:
+    return {
+        "providers": {"a": {"dialect": "openai", "base_url": provider.base_url}},
+        "keys": [{"id": "a1", "provider": "a", "secret": "upstream-secret"}],
+        "models": [
+            {"provider": "a", "model": "one", "tier": "Medium", "speed_rank": 5},
+            {"provider": "a", "model": "two", "tier": "Frontier", "speed_rank": 9},
+            {"provider": "a", "model": "three", "speed_rank": 1, "monthly_tokens": "9M"},
+        ],
+        "combos": [
+            {"id": "auto", "family": "classic", "strategy": "priority", "members": "all"},
+            {"id": "clever"},
+        ],
+    }
+
+
+@pytest.fixture
+async def gateway(server: RedisServer, provider: SimulatedProvider) -> AsyncIterator[Gateway]:
+    server.command("FLUSHALL")
+    async with Gateway(config(provider), server.url) as running:
+        yield running
+
+
+@pytest.fixture
+async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
+    async with gateway.admin() as client:
+        yield client
+
+
+def chain(answer: httpx.Response) -> list[tuple[str, bool]]:
+    assert answer.status_code == 200, answer.text
+    return [(item["route"], item["enabled"]) for item in answer.json()["items"]]
+
+
+async def routed_via(gateway: Gateway) -> str:
+    body = {"messages": [{"role": "user", "content": "x"}]}
+    async with httpx.AsyncClient() as client:
+        answer = await client.post(f"{gateway.base_url}/v1/chat/completions", json=body)
+    return answer.headers["x-routed-via"]
+
+
+async def test_chain_of_the_default_combo_is_shown_in_order(admin: httpx.AsyncClient) -> None:
+    shown = (await admin.get("/api/fallback")).json()
+
+    assert shown["combo"] == "auto"
+    assert [(item["route"], item["priority"]) for item in shown["items"]] == [
+        ("a/one", 1),
+        ("a/two", 2),
+        ("a/three", 3),
+    ]
+    assert shown["items"][0]["keys"] == ["a1"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ["a/three", {"route": "a/two", "enabled": False}],
+        {"items": [{"route": "a/three"}, {"route": "a/two", "enabled": False}]},
+        [
+            {"platform": "a", "modelId": "two", "enabled": False, "priority": 20},
+            {"provider": "a", "model": "three", "priority": 10},
+        ],
+    ],
+)
+async def test_order_and_flags_are_taken_in_each_spelling(
+    gateway: Gateway, admin: httpx.AsyncClient, body: Any
+) -> None:
+    answer = await admin.put("/api/fallback", json=body)
+
+    assert chain(answer) == [("a/three", True), ("a/two", False), ("a/one", True)]
+    assert await routed_via(gateway) == "a/three"
+
+
+async def test_chain_of_another_combo_is_named(admin: httpx.AsyncClient) -> None:
+    await admin.put("/api/fallback?combo=clever", json=["a/two"])
+
+    assert chain(await admin.get("/api/fallback?combo=clever"))[0] == ("a/two", True)
+    assert chain(await admin.get("/api/fallback"))[0] == ("a/one", True)
+    assert (await admin.get("/api/fallback?combo=none")).status_code == 404
+
+
+async def test_chain_that_was_shown_can_be_sent_back(admin: httpx.AsyncClient) -> None:
+    shown = (await admin.get("/api/fallback")).json()
+
+    answer = await admin.put("/api/fallback", json=shown)
+
+    assert chain(answer) == [("a/one", True), ("a/two", True), ("a/three", True)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "first"), [("intelligence", "a/two"), ("speed", "a/three"), ("budget", "a/three")]
+)
+async def test_chain_is_sorted_by_one_quality_and_keeps_its_flags(
+    admin: httpx.AsyncClient, preset: str, first: str
+) -> None:
+    await admin.put("/api/fallback", json=[{"route": first, "enabled": False}])
+    await admin.put("/api/fallback", json=["a/one"])
+
+    answer = await admin.post(f"/api/fallback/sort/{preset}")
+
+    assert chain(answer)[0] == (first, False)
+    assert chain(answer) == chain(await admin.get("/api/fallback"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "param"),
+    [
+        ("PUT", "", ["a/nine"], "items[0].route"),
+        ("PUT", "", ["a/one", "a/one"], "items[1]"),
+        ("PUT", "", [{"route": "a/one", "enabled": 1}], "items[0].enabled"),
+        ("PUT", "", [7], "items[0]"),
+        ("PUT", "", 7, "items"),
+        ("PUT", "", [{"route": "a/one", "priority": 1}, "a/two"], "items"),
+        ("POST", "/sort/beauty", None, "preset"),
+        ("PUT", "/routing", {"strategy": "fastest"}, "strategy"),
+        ("PUT", "/routing", {"weights": {"health": 0}}, "weights"),
+        ("PUT", "/routing", {"exploreEnabled": "yes"}, "explore_enabled"),
+        ("PUT", "/routing", {"cooldownCeilingMs": "x"}, "cooldown_ceiling_ms"),
+        ("PUT", "/routing", {"cooldownCeilingMs": 5}, "cooldown.ceiling_s"),
+        ("PUT", "/routing", {"peakTimezone": "Mars"}, "peak_hours.timezone"),
+        ("PUT", "/routing", {"taskWeightShare": 1.5}, "task_weight_share"),
+        ("PUT", "/routing", {"keySelection": "best"}, "key_selection"),
+        ("PUT", "/routing", {"retries": 5}, "retries"),
+        ("PUT", "/routing", {"peakHours": 5, "peakStartHour": 3}, "peak_hours"),
+    ],
+)
+async def test_what_cannot_be_done_names_its_place_and_stores_nothing(
+    admin: httpx.AsyncClient, method: str, path: str, body: Any, param: str
+) -> None:
+    answer = await admin.request(method, f"/api/fallback{path}", json=body)
+
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param), answer.text
+    assert (await admin.get("/api/config")).json()["changes"] == {}
+
+
+async def test_strategy_and_tuning_change_in_one_step(admin: httpx.AsyncClient) -> None:
+    body = {
+        "strategy": "custom",
+        "weights": {"reliability": 1, "speed": 3},
+        "exploreEnabled": True,
+        "keySelectionStrategy": "least-remaining",
+        "peakHoursAdjust": True,
+        "peakStartHour": 8,
+        "cooldownCeilingMs": 600_000,
+        "taskWeightShare": 0.5,
+    }
+
+    answer = await admin.put("/api/fallback/routing?combo=clever", json=body)
+
+    told = answer.json()
+    assert answer.status_code == 200, told
+    assert told["config_version"] == 2
+    assert (told["strategy"], told["custom_weights"]) == ("custom", body["weights"])
+    assert told["weights"] == {"reliability": 0.25, "speed": 0.75, "intelligence": 0.0}
+    assert (told["explore_enabled"], told["explore_unmeasured"]) == (True, 0.1)
+    assert (told["key_selection"], told["task_weight_share"]) == ("least-remaining", 0.5)
+    assert told["peak_hours"]["enabled"] is True
+    assert (told["peak_hours"]["start_hour"], told["peak_hours"]["end_hour"]) == (8, 6)
+    assert told["cooldown_ceiling_ms"] == 600_000
+
+
+async def test_scores_are_those_of_the_means_best_first(admin: httpx.AsyncClient) -> None:
+    first = (await admin.get("/api/fallback/routing?combo=clever")).json()
+    second = (await admin.get("/api/fallback/routing?combo=clever")).json()
+
+    assert first["scores"] == second["scores"]
+    assert [one["route"] for one in first["scores"]] == ["a/two", "a/one", "a/three"]
+    assert first["scores"][0]["intelligence"] == 1.0
+    assert first["scores"][0]["reliability"] == 0.5
+    values = [one["score"] for one in first["scores"]]
+    assert values == sorted(values, reverse=True)
+
+
+async def test_combo_that_only_orders_has_no_weights_and_no_scores(
+    admin: httpx.AsyncClient,
+) -> None:
+    told = (await admin.get("/api/fallback/routing")).json()
+
+    assert (told["combo"], told["weights"]) == ("auto", None)
+    assert [one["score"] for one in told["scores"]] == [None, None, None]
+
+
+async def test_what_was_shown_of_the_routing_can_be_sent_back(admin: httpx.AsyncClient) -> None:
+    shown = (await admin.get("/api/fallback/routing?combo=clever")).json()
+
+    answer = await admin.put("/api/fallback/routing?combo=clever", json=shown)
+
+    assert answer.status_code == 200, answer.text
+    again = answer.json()
+    for one in (shown, again):
+        del one["config_version"], one["custom_weights"]
+    assert again == shown
