@@ -159,6 +159,8 @@ def _check_combos(
     combos = list(document.items("combos", settings.combos))
     _check_unique([(at_name(path, "id"), combo.id) for path, combo in combos], faults)
     routes = known_routes(settings, document, places)
+    profiles = [(at_name(path, "id"), combo.id.lower()) for path, combo in combos if combo.profile]
+    _check_unique(profiles, faults, what="this name of a profile, but for case,")
     for path, combo in combos:
         _check_strategy(combo, path, faults)
         _check_factors(combo, path, faults)

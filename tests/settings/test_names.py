@@ -54,6 +54,14 @@ def test_a_profile_has_no_name_of_another_form(
     assert faults(base) == ["combos[1].id: of a profile must be 1 to 20 letters, digits, - or _"]
 
 
+def test_profiles_differ_by_more_than_case(base: dict[str, Any], faults: FaultsOf) -> None:
+    base["combos"] += [{"id": "mine", "profile": True}, {"id": "Mine", "profile": True}]
+
+    assert faults(base) == [
+        "combos[2].id: this name of a profile, but for case, stands already at combos[1].id"
+    ]
+
+
 def test_only_a_profile_may_be_empty(base: dict[str, Any], faults: FaultsOf) -> None:
     base["combos"].append({"id": "code", "members": []})
 

@@ -176,7 +176,7 @@ class _Table:
             if named is not None and named not in literal:
                 (literal if named.is_named else only_by_slug).append(named)
             exact = self._members(literal)
-            slug = [route for route in self._members(only_by_slug) if route not in exact]
+            slug = self._members(only_by_slug)  # no route is in two groups
             self._add_choice((name,), [*exact, *slug], (0,) * len(exact) + (1,) * len(slug))
 
     def copy(self, name: str, other: str) -> None:
