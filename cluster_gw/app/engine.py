@@ -179,13 +179,14 @@ class Engine:
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
         self.quotas = QuotaReports(base).quotas
+        estimates = Estimates(self.redis, self._scripts, self._keys)
         memory = Memory(Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds)
         self.records = RequestRecords(self.redis, self._scripts, self._keys)
         self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(
             memory=memory,
             conditions=conditions,
-            estimator=estimator,
+            estimates=estimates,
             gates=Gates(self.redis, self._scripts, self._keys, clock_ms=wall_ms),
         )
         self.deps = Deps(
@@ -212,7 +213,7 @@ class Engine:
         )
         self.learner = Learner(
             estimator,
-            Estimates(self.redis, self._scripts, self._keys),
+            estimates,
             lambda: current.serving.runtime.policy.estimates,
         )
         self._estimator = estimator

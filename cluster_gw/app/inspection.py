@@ -12,7 +12,6 @@ from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
-from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.targets import Target
@@ -25,6 +24,7 @@ from cluster_gw.settings.overlay import merge, patches_of, read_table
 from cluster_gw.store.bonds import Bonds
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.cursor import Cursors
+from cluster_gw.store.estimates import Estimates
 from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import check_schema
@@ -123,7 +123,7 @@ class Inspection:
         return Foresight(
             memory=Memory(Cursors(client, scripts, keys), Bonds(client, scripts, keys)),
             conditions=Conditions(self._models, self._providers, self._board, lambda _: None),
-            estimator=Estimator(),
+            estimates=Estimates(client, scripts, keys),
             gates=Gates(client, scripts, keys, clock_ms=wall_ms),
         )
 

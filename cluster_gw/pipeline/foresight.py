@@ -1,16 +1,22 @@
 """How a request would be routed now: everything is asked, nothing is taken or written."""
 
+import contextlib
+
 import msgspec
 
+from cluster_gw.core.limits.estimate import NOTHING, PLAIN, Ratios, ratios_of
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.strategies.base import Strategy
+from cluster_gw.errors import RecordUnreadableError
 from cluster_gw.pipeline.backlog import KeyOrder
 from cluster_gw.pipeline.condition import Conditions
-from cluster_gw.pipeline.estimator import Estimator
+from cluster_gw.pipeline.estimator import corrected
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.memory import Memory, Recalled
 from cluster_gw.pipeline.targets import Target, list_targets
+from cluster_gw.store.estimates import ROUTES_AT_ONCE, Estimates
 from cluster_gw.store.gates import Gates
+from cluster_gw.units import RouteId
 
 
 class Foresight(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,13 +25,13 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         memory: what earlier requests left.
         conditions: what is known of models, keys and providers.
-        estimator: what is known of estimates.
+        estimates: what all workers learned of the size of requests.
         gates: what Redis would refuse.
     """
 
     memory: Memory
     conditions: Conditions
-    estimator: Estimator
+    estimates: Estimates
     gates: Gates
 
     async def recall(self, context: RouteContext, strategy: Strategy) -> Recalled:
@@ -53,10 +59,27 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
             ordered += exchange.keys.order(of_route) if of_route else ()
         barred = {id(one): self.conditions.barring(one) for one in ordered}
         free = [one for one in ordered if barred[id(one)] is None]
+        ratios = await self._ratios(exchange)
         refusals = await self.gates.look(
-            (one.limits, self.estimator.known(exchange, one)) for one in free
+            (
+                one.limits,
+                corrected(exchange, ratios.get(one.route.id, PLAIN), one.most_tokens),
+            )
+            for one in free
         )
         barred.update(zip(map(id, free), refusals, strict=True))
         exchange.refused = [
             (one, refusal) for one in ordered if (refusal := barred[id(one)]) is not None
         ]
+
+    async def _ratios(self, exchange: Exchange) -> dict[RouteId, Ratios]:
+        """What all workers know of this client's requests to each route; nothing is taught."""
+        policy = exchange.runtime.policy.estimates
+        routes = [one.route.id for one in exchange.ranking.candidates] if policy.learn else []
+        found: dict[RouteId, Ratios] = {}
+        for first in range(0, len(routes), ROUTES_AT_ONCE):
+            asked = dict.fromkeys(routes[first : first + ROUTES_AT_ONCE], NOTHING)
+            with contextlib.suppress(RecordUnreadableError):  # then the text alone tells
+                known = await self.estimates.learn(exchange.client, asked)
+                found.update((route, ratios_of(one, policy)) for route, one in known.items())
+        return found

@@ -18,7 +18,7 @@ from cluster_gw.units import MS_PER_S
 
 PLACES: Final = 8
 """Places of a ranking that are kept; those of routes that were called come along."""
-BURST: Final = 50.0
+BURST: Final = 100.0
 """Records that may be written at once after a while without any."""
 
 

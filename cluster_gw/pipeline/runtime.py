@@ -56,7 +56,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class RecordPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Of which requests records are kept; see `settings.sections.RequestRecordSettings`."""
 
-    per_s: float = 2.0
+    per_s: float = 10.0
     notable_per_s: float = 20.0
     kept: int = 4096
     ttl_s: float = 3600.0

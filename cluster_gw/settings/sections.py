@@ -249,7 +249,7 @@ class RequestRecordSettings(Section, frozen=True, kw_only=True):
     """Of how many requests it is kept for a while why they went where they went.
 
     Attributes:
-        per_s: requests a second and worker that went as they should; after a while without any, 50
+        per_s: requests a second and worker that went as they should; after a while without any, 100
             at once. 0 keeps none of them.
         notable_per_s: the same of those that failed, fell back, asked for detail or were served
             without Redis.
@@ -257,7 +257,7 @@ class RequestRecordSettings(Section, frozen=True, kw_only=True):
         ttl_s: how long each is kept.
     """
 
-    per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 2.0
+    per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 10.0
     notable_per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 20.0
     kept: Annotated[int, Meta(ge=16, le=1_000_000)] = 4096
     ttl_s: Annotated[float, Meta(ge=60.0, le=604_800.0)] = 3600.0

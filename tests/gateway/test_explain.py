@@ -9,6 +9,8 @@ import aiohttp
 import pytest
 from redis import Redis
 
+from cluster_gw.core.limits.estimate import Learned, Side
+from cluster_gw.units import ClientId, RouteId
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
@@ -273,3 +275,21 @@ async def test_question_that_cannot_be_answered_says_why(
 
     error = body["error"]
     assert (answered, error["code"], error["param"]) == (status, code, param)
+
+
+async def test_what_was_learned_of_the_size_of_requests_is_asked_for_and_not_changed(
+    start: Start, redis: Redis
+) -> None:
+    gateway = await start(models=[{"provider": "a", "model": "one", "limits": {"tpd": 900}}])
+    asked = chat(max_tokens=1000)
+    guessed = await explain(gateway, asked)
+    lesson = Learned(requests=200, input=Side(4e3, 4e3, 4e3), output=Side(200_000, 20_000, 2_000))
+    engine = gateway.engine
+    await engine.foresight.estimates.learn(ClientId("anonymous"), {RouteId("a/one"): lesson})
+    before = contents(redis, gateway)
+
+    learned = await explain(gateway, asked)
+
+    assert [skip["code"] for skip in guessed["skipped"]] == ["too_large"]
+    assert learned["skipped"] == []
+    assert contents(redis, gateway) == before

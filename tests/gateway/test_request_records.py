@@ -352,7 +352,12 @@ async def test_redis_that_is_lost_is_a_503_and_costs_only_the_record(
     await gateway.engine.redis.close()
 
     records.keep("0" * 32, record, is_notable=True, most=16, ttl_ms=1000)
-    status, body = await find(gateway, "0" * 32)
+    answers = [await find(gateway, "0" * 32)]
+    async with gateway.admin() as client:
+        foreseen = await client.post("/api/explain", json={"request": chat()})
+    answers.append((foreseen.status_code, foreseen.json()))
 
-    assert (status, body["error"]["code"]) == (503, "redis_lost")
+    assert [(status, body["error"]["code"]) for status, body in answers] == [
+        (503, "redis_lost")
+    ] * 2
     assert records.lost == 1
