@@ -8,6 +8,7 @@ import msgspec
 
 from cluster_gw.core.routing.aliases import AUTO, PREFIX
 from cluster_gw.core.routing.catalog import Resolved, Route
+from cluster_gw.core.routing.constraints import DROPS_FORMAT
 from cluster_gw.core.routing.resolution import Catalog, NameProblem
 from cluster_gw.core.routing.wishes import within
 from cluster_gw.errors import ErrorBody
@@ -25,6 +26,8 @@ from cluster_gw.units import ComboId
 OWNER: Final = "cluster-gw"
 NO_KEY: Final = "no_key"
 OFF: Final = "disabled"
+TOOL_PARAMETERS: Final = ("tools", "tool_choice")
+FORMAT_PARAMETERS: Final = ("response_format",)
 NARROWING: Final = ("available", "connected", "ready")
 
 
@@ -164,9 +167,21 @@ def _listed(label: Label, routes: Sequence[Route], reason: str | None) -> Listed
         owned_by=routes[0].provider if is_route else OWNER,
         name=label.name,
         context_window=max(windows, default=None),
+        parameters=_parameters(routes),
         available=reason is None,
         unavailable_reason=reason,
     )
+
+
+def _parameters(routes: Sequence[Route]) -> tuple[str, ...]:
+    """Optional members that every route understands, as far as that differs between routes."""
+    if not routes:
+        return ()
+    found = [
+        (TOOL_PARAMETERS, all(route.tools for route in routes)),
+        (FORMAT_PARAMETERS, not any(DROPS_FORMAT in route.quirks for route in routes)),
+    ]
+    return tuple([name for names, holds in found if holds for name in names])
 
 
 def wants_available(query: bytes) -> bool:

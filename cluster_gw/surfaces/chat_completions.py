@@ -42,6 +42,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "provider": "Send an object with order, only or ignore, or leave it out.",
     "order": "Send an array of at most 32 provider names.",
     "only": "Send an array of at most 32 provider names.",
+    "allow_fallbacks": "Send true or false without quotes.",
     "ignore": "Send an array of at most 32 provider names.",
 }
 

@@ -20,6 +20,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         name: for people; empty when there is none.
         context_window: tokens, None when unknown.
         available: whether a usable key exists right now.
+        parameters: optional members of a request that whoever serves it understands.
         unavailable_reason: `no_key` or `disabled`; None when it is available.
     """
 
@@ -28,6 +29,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     context_window: int | None = None
     available: bool = True
+    parameters: tuple[str, ...] = ()
     unavailable_reason: str | None = None
 
 
@@ -52,7 +54,9 @@ def model_json(model: ListedModel) -> dict[str, Any]:
     if model.name:
         entry["name"] = model.name
     if model.context_window is not None:
-        entry["context_window"] = model.context_window
+        entry["context_window"] = entry["context_length"] = model.context_window
+    if model.parameters:
+        entry["supported_parameters"] = list(model.parameters)
     entry["available"] = model.available
     if model.unavailable_reason is not None:
         entry["unavailable_reason"] = model.unavailable_reason

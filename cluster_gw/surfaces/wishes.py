@@ -12,7 +12,7 @@ from cluster_gw.wire.openai_chat import ChatBody, ProviderWishes
 
 MODELS: Final = "models"
 PROVIDER: Final = "provider"
-OURS: Final = ("order", "only", "ignore")
+OURS: Final = ("order", "only", "ignore", "allow_fallbacks")
 NO_PROVIDER: Final = ProviderWishes()
 
 
@@ -29,11 +29,20 @@ def take_wishes(fields: Fields, body: ChatBody) -> Wishes | None:
         rest = {k: v for k, v in FIELDS_READER.read(given).items() if k not in OURS}
         if rest:
             fields[PROVIDER] = raw(rest)
-    if not (body.models or wanted.order or wanted.only is not None or wanted.ignore):
+    only = only_of(wanted)
+    if not (body.models or wanted.order or only is not None or wanted.ignore):
         return None
     return Wishes(
         models=tuple(body.models or ()),
         order=tuple(wanted.order or ()),
-        only=None if wanted.only is None else tuple(wanted.only),
+        only=only,
         ignore=tuple(wanted.ignore or ()),
     )
+
+
+def only_of(wanted: ProviderWishes) -> tuple[str, ...] | None:
+    """The only providers that may serve: without fallbacks those of the order are; None for all."""
+    if wanted.order and wanted.allow_fallbacks is False:
+        allowed = wanted.order if wanted.only is None else wanted.only
+        return tuple(name for name in wanted.order if name in allowed)
+    return None if wanted.only is None else tuple(wanted.only)

@@ -55,6 +55,7 @@ class ProviderWishes(msgspec.Struct):
     order: Names | None = None
     only: Names | None = None
     ignore: Names | None = None
+    allow_fallbacks: bool | None = None
 
 
 class ChatBody(msgspec.Struct):

@@ -221,6 +221,22 @@ async def test_the_listing_has_what_a_client_may_name(
     assert usable == [name for name, reason in reasons.items() if reason is None]
 
 
+async def test_the_listing_tells_what_everybody_behind_a_name_can_do(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    models = [
+        {"provider": "a", "model": "one", "context_window": 1000},
+        {"provider": "b", "model": "two", "context_window": 4000, "tools": False},
+    ]
+    gateway = await start(models=models)
+
+    listed = {entry["id"]: entry for entry in (await listing(http, gateway))["data"]}
+
+    assert listed["auto"]["supported_parameters"] == ["response_format"]
+    assert listed["a/one"]["supported_parameters"] == ["tools", "tool_choice", "response_format"]
+    assert [listed["auto"][name] for name in ("context_window", "context_length")] == [4000] * 2
+
+
 async def test_a_narrow_client_is_shown_its_own_names_only(
     names: Gateway, http: aiohttp.ClientSession
 ) -> None:
@@ -255,3 +271,17 @@ async def test_a_window_that_may_be_too_small_is_used_last(
     last = json.loads(body)["ranking"][-1]
     assert last["route"] == "a/one"
     assert last["reasons"][-1] == "context 1100 < 1125 with a margin"
+
+
+async def test_structured_output_is_not_asked_of_a_preset_that_drops_it(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
+) -> None:
+    provider_of = {"preset": "kilo", "base_url": simulator.base_url}
+    gateway = await start(providers={"a": provider_of, "b": provider(simulator.base_url)})
+    body = chat(response_format={"type": "json_object"})
+
+    response, answer = await post(http, gateway.base_url, body, X_Gw_Detail="1")
+
+    assert response.headers["X-Routed-Via"] == "b/two"
+    skips = [(s["route"], s["code"]) for s in json.loads(answer)["skipped"]]
+    assert skips == [("a/one", "no_format")]

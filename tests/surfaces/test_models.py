@@ -15,6 +15,7 @@ def test_one_model_tells_what_is_known() -> None:
         "owned_by": "groq",
         "name": "Llama",
         "context_window": 8192,
+        "context_length": 8192,
         "available": True,
     }
 

@@ -29,6 +29,16 @@ def decoded(**members: Any) -> ChatRequest | ErrorBody:
             Wishes(order=("x",), only=("x", "y"), ignore=("z",)),
         ),
         ({"provider": {"only": []}}, Wishes(only=())),
+        (
+            {"provider": {"order": ["x", "y"], "allow_fallbacks": False}},
+            Wishes(order=("x", "y"), only=("x", "y")),
+        ),
+        (
+            {"provider": {"order": ["x", "y"], "only": ["y", "z"], "allow_fallbacks": False}},
+            Wishes(order=("x", "y"), only=("y",)),
+        ),
+        ({"provider": {"order": ["x"], "allow_fallbacks": True}}, Wishes(order=("x",))),
+        ({"provider": {"allow_fallbacks": False}}, None),
     ],
 )
 def test_wishes_are_read(members: dict[str, Any], wishes: Wishes | None) -> None:
@@ -62,6 +72,7 @@ def test_a_provider_that_is_all_ours_is_taken_out() -> None:
         ({"provider": "x"}, "provider"),
         ({"provider": {"order": "x"}}, "provider.order"),
         ({"provider": {"only": [None]}}, "provider.only[0]"),
+        ({"provider": {"allow_fallbacks": "no"}}, "provider.allow_fallbacks"),
         ({"provider": {"ignore": ["x"] * 33}}, "provider.ignore"),
     ],
 )

@@ -12,6 +12,9 @@ from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode,
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Move
 
+DROPS_FORMAT: Final = "no_response_format"
+"""The quirk of providers that answer in their own form whatever `response_format` says."""
+
 Constraint = Callable[[Candidate, RouteContext], str | None]
 """Answers why the candidate cannot serve, or None when it can."""
 
@@ -40,7 +43,7 @@ def _calls_tools(candidate: Candidate, context: RouteContext) -> str | None:
 
 
 def _keeps_format(candidate: Candidate, context: RouteContext) -> str | None:
-    if context.needs.format and "drops_response_format" in candidate.route.quirks:
+    if context.needs.format and DROPS_FORMAT in candidate.route.quirks:
         return "the provider drops response_format"
     return None
 

@@ -7,8 +7,14 @@ from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
 from cluster_gw.core.routing.candidates import list_candidates
 from cluster_gw.core.routing.catalog import ExclusionCode
-from cluster_gw.core.routing.constraints import CONSTRAINTS, constrain, spare_the_tight
+from cluster_gw.core.routing.constraints import (
+    CONSTRAINTS,
+    DROPS_FORMAT,
+    constrain,
+    spare_the_tight,
+)
 from cluster_gw.core.routing.context import RouteContext, build_context
+from cluster_gw.providers.quirks import QUIRKS
 from cluster_gw.units import ClientId
 from tests.pipeline.catalogs import make_catalog, make_request, make_route
 
@@ -19,7 +25,7 @@ NEEDY = make_request(
 MISFITS = {
     ExclusionCode.NO_TOOLS: make_route("a", tools=False),
     ExclusionCode.NO_VISION: make_route("b", vision=False),
-    ExclusionCode.NO_FORMAT: make_route("c", quirks=frozenset({"drops_response_format"})),
+    ExclusionCode.NO_FORMAT: make_route("c", quirks=frozenset({DROPS_FORMAT})),
     ExclusionCode.CONTEXT_WINDOW: make_route("d", context_window=1199),
     ExclusionCode.TOO_LARGE: make_route("e", limits=Limits(tpm=1199)),
     ExclusionCode.KEY_SCOPE: msgspec.structs.replace(make_route("g", keys=()), scoped_keys=2),
@@ -66,6 +72,12 @@ def test_an_ordinary_request_is_constrained_as_any_other(
     short = constrain(resolved.candidates, context)
 
     assert short == constrain((*resolved.candidates,), context)
+
+
+def test_structured_output_is_kept_from_every_provider_that_drops_it() -> None:
+    dropping = {name for name, quirk in QUIRKS.items() if "response_format" in quirk.drop}
+
+    assert dropping == {DROPS_FORMAT}
 
 
 ROUTES = st.lists(
