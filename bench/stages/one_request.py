@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from cluster_gw.app import Engine, build_serving
+from cluster_gw.app import Engine, Servers, build_serving
 from cluster_gw.app.worker import tune_gc
 from cluster_gw.server.routes import FrontDoor, build_app
 from cluster_gw.server.serving import Current
@@ -128,8 +128,7 @@ async def measure(*, profile: bool) -> None:
     with RedisServer(binary) as server, Path(os.devnull).open("wb") as nowhere:  # noqa: ASYNC230
         engine = Engine(
             current,
-            redis_url=server.url,
-            prefix="bench",
+            servers=Servers(url=server.url, prefix="bench"),
             worker_id="bench",
             log=Log(nowhere),
             registry=Registry(),

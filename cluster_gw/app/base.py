@@ -10,6 +10,20 @@ from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 
 
+class Servers(msgspec.Struct, frozen=True, kw_only=True):
+    """Where this worker keeps what it shares.
+
+    Attributes:
+        url: of the Redis that decides.
+        prefix: of every key name.
+        cache_url: of the one for what may be lost; None where that is the same.
+    """
+
+    url: str
+    prefix: str = "gw1"
+    cache_url: str | None = None
+
+
 class Base(msgspec.Struct, frozen=True, kw_only=True):
     """One worker's tools.
 

@@ -4,12 +4,13 @@ import secrets as entropy
 import time
 from typing import Final
 
-from cluster_gw.app.base import Base
+from cluster_gw.app.base import Base, Servers
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.quotas import QuotaReports
 from cluster_gw.app.records import RecordWatch
 from cluster_gw.app.sharing import Sharing
+from cluster_gw.app.side_store import SideStore
 from cluster_gw.app.standby import Standby
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.background.learner import LEARN_S, Learner
@@ -61,8 +62,7 @@ class Engine:
 
     Args:
         current: the configuration in force.
-        redis_url: where Redis is.
-        prefix: of every key name.
+        servers: where Redis is.
         worker_id: names this worker in its leases.
         log: where events go.
         registry: where numbers go.
@@ -84,8 +84,7 @@ class Engine:
         self,
         current: Current,
         *,
-        redis_url: str,
-        prefix: str,
+        servers: Servers,
         worker_id: str,
         log: Log,
         registry: Registry,
@@ -93,8 +92,8 @@ class Engine:
     ) -> None:
         clock = Clock(monotonic_s=time.monotonic, wall_ms=wall_ms)
         noise = Entropy(entropy.token_bytes)
-        self._scripts, self._keys = load_scripts(), Keys(prefix)
-        self.redis = RedisClient(redis_url, prefix=prefix)
+        self._scripts, self._keys = load_scripts(), Keys(servers.prefix)
+        self.redis = RedisClient(servers.url, prefix=servers.prefix)
         self._admissions = Admissions(
             self.redis,
             self._scripts,
@@ -181,7 +180,15 @@ class Engine:
         self.quotas = QuotaReports(base).quotas
         estimates = Estimates(self.redis, self._scripts, self._keys)
         memory = Memory(Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds)
-        self.records = RequestRecords(self.redis, self._scripts, self._keys)
+        self._side = SideStore(
+            self.redis,
+            servers,
+            worker_id=worker_id,
+            log=log,
+            registry=registry,
+            monotonic_s=clock.monotonic_s,
+        )
+        self.records = RequestRecords(self._side.redis, self._scripts, self._keys)
         self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(
             memory=memory,
@@ -239,6 +246,7 @@ class Engine:
         """
         await self._upstream.start()
         self._sharing.start()
+        self._side.start()
         try:
             await self.redis.start(REDIS_START_S)
             await self.open_schema()
@@ -290,6 +298,7 @@ class Engine:
         await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()
+        await self._side.stop()
         await self.redis.close()
 
     def _read(self) -> None:

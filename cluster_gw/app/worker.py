@@ -19,6 +19,7 @@ import msgspec
 import uvicorn
 import uvloop
 
+from cluster_gw.app.base import Servers
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.app.editing import Editing
 from cluster_gw.app.engine import Engine
@@ -126,10 +127,14 @@ class Worker:
     async def run(self) -> int:
         """Serve until told to stop."""
         loop = asyncio.get_running_loop()
+        cache_url = self._settings.redis.cache_url
         engine = Engine(
             self._current,
-            redis_url=self._options.redis_url,
-            prefix=self._settings.redis.prefix,
+            servers=Servers(
+                url=self._options.redis_url,
+                prefix=self._settings.redis.prefix,
+                cache_url=None if cache_url is None else cache_url.reveal(),
+            ),
             worker_id=self._options.worker_id,
             log=self.log,
             registry=self._registry,

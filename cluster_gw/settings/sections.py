@@ -67,7 +67,7 @@ class RedisSettings(Section, frozen=True, kw_only=True):
         url: `embedded:`, `redis://`, `rediss://`, `unix://`, `redis+sentinel://` or
             `redis+cluster://`; see docs/redis.md. It may hold a password.
         data_dir: folder of the embedded server; unset means `./cluster-gw-data`.
-        cache_url: another Redis for the response cache, which may evict.
+        cache_url: another Redis for what may be lost, such as records of requests; it may evict.
         prefix: start of every key name.
         when_lost: what a worker lets in while it cannot reach Redis: `share`, its part of what was
             left; `closed`, nothing; `open`, its part of whole limits, whatever was used.

@@ -129,6 +129,9 @@ REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; call
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")
 REDIS_RECONNECTS: Final = _counter("gw_redis_reconnects_total", "Connections made after a loss.")
 REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is up.")
+CACHE_REDIS_UP: Final = _gauge(
+    "gw_cache_redis_up_count", "Workers whose connection to redis.cache_url is up."
+)
 ALONE: Final = _gauge(
     "gw_alone_workers_count", "Workers that decide without Redis now, by redis.when_lost.", "mode"
 )

@@ -144,6 +144,16 @@ REDIS_LOST: Final = _event(
     "cause",
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
+CACHE_REDIS_LOST: Final = _event(
+    "cache_redis.lost",
+    Level.WARNING,
+    "The Redis of redis.cache_url does not answer: what would be kept there is missing.",
+    "worker",
+    "cause",
+)
+CACHE_REDIS_RETURNED: Final = _event(
+    "cache_redis.returned", Level.INFO, "The Redis of redis.cache_url answers again.", "worker"
+)
 REDIS_UNSTEADY: Final = _event(
     "redis.unsteady",
     Level.WARNING,

@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import uvicorn
 
-from cluster_gw.app import Engine
+from cluster_gw.app import Engine, Servers
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.app.editing import Editing
 from cluster_gw.server.admin.desk import Desk
@@ -71,8 +71,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         self.engine = Engine(
             self.current,
-            redis_url=self._redis_url,
-            prefix=self._prefix,
+            servers=Servers(url=self._redis_url, prefix=self._prefix),
             worker_id="w1",
             log=self.log,
             registry=self.registry,
