@@ -7,6 +7,7 @@ from typing import Final
 from cluster_gw.app.base import Base, Servers
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
+from cluster_gw.app.penalties import Penalties
 from cluster_gw.app.quotas import QuotaReports
 from cluster_gw.app.records import RecordWatch
 from cluster_gw.app.sharing import Sharing
@@ -35,6 +36,7 @@ from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.alone import SHARED, Alone, LostPolicy
 from cluster_gw.store.bonds import Bonds
+from cluster_gw.store.clearing import Clearing
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
@@ -44,6 +46,7 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.overlays import Overlays
 from cluster_gw.store.request_records import RequestRecords
+from cluster_gw.store.rests import Rests
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
 from cluster_gw.store.tallies import FLUSH_S
@@ -71,6 +74,7 @@ class Engine:
     Attributes:
         redis: the worker's client.
         health: of models over all their keys, and of keys.
+        penalties: what is held against routes, for operators.
         quotas: what providers say of their limits.
         coordination: this worker among the others.
         overlays: what was changed of the configuration.
@@ -119,6 +123,15 @@ class Engine:
             worker_id=worker_id,
             current=current,
             noted=(log, registry),
+        )
+        self.penalties = Penalties(
+            current,
+            self._keys,
+            rests=Rests(self.redis, self._scripts, self._keys, worker_id=worker_id),
+            models=self.health.models,
+            providers=self.health.providers,
+            clearing=Clearing(self.redis, self._scripts, self._keys),
+            bars=self._admissions.bars,
         )
         base = Base(
             redis=self.redis,

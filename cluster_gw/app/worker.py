@@ -19,16 +19,15 @@ import msgspec
 import uvicorn
 import uvloop
 
+from cluster_gw.app.administration import build_desk
 from cluster_gw.app.base import Servers
 from cluster_gw.app.configuration import Configuration
-from cluster_gw.app.editing import Editing
 from cluster_gw.app.engine import Engine
 from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.schema_watch import SchemaWatch
 from cluster_gw.errors import ScriptContractError
-from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
@@ -183,7 +182,7 @@ class Worker:
             lambda: engine.is_redis_used,
             self._begin_drain,
             time.monotonic,
-            build_admin(self._desk(engine)),
+            build_admin(build_desk(engine, self._configuration)),
         )
         return _QuietServer(
             uvicorn.Config(
@@ -195,18 +194,6 @@ class Worker:
                 access_log=False,
                 ws="none",
             )
-        )
-
-    def _desk(self, engine: Engine) -> Desk:
-        editor = Editing(
-            self._configuration,
-            engine.overlays,
-            engine.config_watch,
-            mint_id=engine.deps.mint_id,
-            server_ms=engine.coordination.server_clock_ms,
-        )
-        return Desk(
-            deps=engine.deps, foresight=engine.foresight, records=engine.records, editor=editor
         )
 
     async def _serve_data(self) -> None:

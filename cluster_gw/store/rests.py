@@ -39,6 +39,20 @@ class KeyRecords(msgspec.Struct, frozen=True, kw_only=True):
     check: str
 
 
+class Rest(msgspec.Struct, frozen=True, kw_only=True):
+    """A rest as it is recorded; times are ms since the epoch.
+
+    Attributes:
+        since_ms: when its incident began.
+        until_ms: when it ends.
+        source: on whose word.
+    """
+
+    since_ms: int
+    until_ms: int
+    source: str
+
+
 class Ripe(msgspec.Struct, frozen=True, kw_only=True):
     """Names of keys with a ripe rest, as of the server's clock."""
 
@@ -106,6 +120,18 @@ class Rests:
             if ripe:
                 names.append(key.name)
         return Ripe(names=tuple(names), now_ms=max(clocks_ms))
+
+    async def list_rests(self, key: KeyRecords) -> dict[str, Rest]:
+        """Tell which records of a key rest now."""
+        script, found = self._scripts["health/rests"], dict[str, Rest]()
+        for records in chunks(key.records):
+            known, reply = await readable(records, partial(self._run, script))
+            _, _, _, *values = reply or (0, b"", 0)
+            for place, set_at, until_ms, source in zip(*[iter(values)] * REST_VALUES, strict=True):
+                found[known[place - 1]] = Rest(
+                    since_ms=set_at, until_ms=until_ms, source=source.decode()
+                )
+        return found
 
     async def lift(self, key: KeyRecords) -> int:
         """End the ripe rests of a key; how many these were."""

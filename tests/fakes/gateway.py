@@ -14,9 +14,8 @@ import msgspec
 import uvicorn
 
 from cluster_gw.app import Engine, Servers
+from cluster_gw.app.administration import build_desk
 from cluster_gw.app.configuration import Configuration
-from cluster_gw.app.editing import Editing
-from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
@@ -112,17 +111,7 @@ class Gateway:
 
     def admin(self) -> httpx.AsyncClient:
         """A client of this worker's admin API, as the supervisor reaches it."""
-        editor = Editing(
-            self.configuration,
-            self.engine.overlays,
-            self.engine.config_watch,
-            mint_id=self.engine.deps.mint_id,
-            server_ms=self.engine.coordination.server_clock_ms,
-        )
-        engine = self.engine
-        desk = Desk(
-            deps=engine.deps, foresight=engine.foresight, records=engine.records, editor=editor
-        )
+        desk = build_desk(self.engine, self.configuration)
         transport = httpx.ASGITransport(build_admin(desk), raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url="http://worker")
 

@@ -1,11 +1,27 @@
 """What the routes of the admin API work with."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
 import msgspec
 
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.server.admin.editor import Editor
 from cluster_gw.server.inference import Deps
 from cluster_gw.store.request_records import RequestRecords
+
+
+class Penalties(Protocol):
+    """What is held against routes; raises `StoreLostError` while Redis is away."""
+
+    async def list_rows(self, now_ms: int) -> Sequence[Mapping[str, Any]]:
+        """Give one row for each route against which anything is held, `route` its id."""
+
+    async def list_providers(self) -> Sequence[Mapping[str, Any]]:
+        """Give one entry for each provider that is not well as a whole."""
+
+    async def clear(self) -> int:
+        """Forget all of it; how many records said something."""
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,12 +32,14 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         foresight: asks how a request would be routed.
         records: of requests that have ended.
         editor: shows and changes the configuration.
+        penalties: what is held against routes.
     """
 
     deps: Deps
     foresight: Foresight
     records: RequestRecords
     editor: Editor
+    penalties: Penalties
 
     @property
     def config_version(self) -> int:

@@ -15,6 +15,7 @@ from cluster_gw.server.admin.fallback import fallback_routes
 from cluster_gw.server.admin.headroom import headroom_routes
 from cluster_gw.server.admin.keys import key_routes
 from cluster_gw.server.admin.models import model_routes
+from cluster_gw.server.admin.penalties import penalty_routes
 from cluster_gw.server.admin.profiles import profile_routes
 from cluster_gw.server.admin.requests import request_routes
 from cluster_gw.server.admin.routing import routing_routes
@@ -26,6 +27,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     key_routes,
     fallback_routes,
     routing_routes,
+    penalty_routes,
     headroom_routes,
     config_routes,
     explain_routes,

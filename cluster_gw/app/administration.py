@@ -1,0 +1,29 @@
+"""What the admin API of a worker works with, joined."""
+
+from cluster_gw.app.configuration import Configuration
+from cluster_gw.app.editing import Editing
+from cluster_gw.app.engine import Engine
+from cluster_gw.server.admin.desk import Desk
+
+
+def build_desk(engine: Engine, configuration: Configuration) -> Desk:
+    """Build it for one worker.
+
+    Args:
+        engine: its inner parts.
+        configuration: what is in force there.
+    """
+    editor = Editing(
+        configuration,
+        engine.overlays,
+        engine.config_watch,
+        mint_id=engine.deps.mint_id,
+        server_ms=engine.coordination.server_clock_ms,
+    )
+    return Desk(
+        deps=engine.deps,
+        foresight=engine.foresight,
+        records=engine.records,
+        editor=editor,
+        penalties=engine.penalties,
+    )

@@ -1,0 +1,71 @@
+"""Forgets what is recorded against targets, keys and models, because an operator says so."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from cluster_gw.store.admission import server_clock
+from cluster_gw.store.client import RedisClient
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import Reply
+from cluster_gw.store.model_health import ModelName
+from cluster_gw.store.rests import KeyRecords, chunks
+from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.unreadable import readable
+
+TARGET: Final = "target"
+MODEL: Final = "model"
+PROVIDER: Final = "provider"
+
+
+class Clearing:
+    """Typed wrapper over `lua/health/clear`.
+
+    Args:
+        client: the worker's Redis client.
+        scripts: the loaded scripts.
+        keys: builds key names.
+        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
+
+    Every method raises `StoreLostError` while Redis is away; part of it may be done then.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        scripts: Scripts,
+        keys: Keys,
+        *,
+        server_now_ms: Callable[[], int] = server_clock,
+    ) -> None:
+        self._client, self._keys = client, keys
+        self._script = scripts["health/clear"]
+        self._server_now_ms = server_now_ms
+
+    async def clear_keys(self, keys: Iterable[KeyRecords]) -> int:
+        """Forget rests, ladders and breakers; how many records said something."""
+        return sum([await self._clear(TARGET, key.records) for key in keys])
+
+    async def clear_models(self, models: Iterable[ModelName]) -> int:
+        """Forget penalties and benches; how many records said something."""
+        count = 0
+        for _, of_provider in groupby(sorted(set(models)), itemgetter(0)):
+            count += await self._clear(MODEL, [self._keys.model(*one) for one in of_provider])
+        return count
+
+    async def clear_providers(self, providers: Iterable[str]) -> int:
+        """Forget breakers of whole providers; how many records said something."""
+        names = sorted(set(providers))
+        return sum([await self._clear(PROVIDER, [self._keys.outage(one)]) for one in names])
+
+    async def _clear(self, kind: str, records: Sequence[str]) -> int:
+        count = 0
+        for some in chunks(records):
+            _, reply = await readable(some, partial(self._run, kind))
+            count += reply[2] if reply else 0
+        return count
+
+    async def _run(self, kind: str, records: Sequence[str]) -> list[Reply]:
+        return await self._client.run(self._script, records, [kind, self._server_now_ms()])
