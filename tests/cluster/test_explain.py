@@ -14,7 +14,7 @@ import pytest
 
 from tests.architecture.source_tree import ROOT
 from tests.cluster.fleet import Fleet, running_fleet
-from tests.cluster.pools import chat
+from tests.cluster.pools import chat, one_model
 from tests.fakes.admin import ENVIRON, call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.waiting import until
@@ -86,7 +86,9 @@ def test_all_workers_and_the_command_foresee_the_same(fleet: Fleet, tmp_path: Pa
         answers = [
             call(group.admin_url, "POST", "/api/explain", question).body for group in fleet.groups
         ]
-        answers.append(json.loads(run(fleet, f"cluster-gw explain --json --request {body}")))
+        answers.append(
+            json.loads(run(fleet.groups[1], f"cluster-gw explain --json --request {body}"))
+        )
         for one in answers:
             one["snapshot"].pop("age_ms")
             for place in one["ranking"]:
@@ -96,9 +98,24 @@ def test_all_workers_and_the_command_foresee_the_same(fleet: Fleet, tmp_path: Pa
     until(lambda: (answers := told()).count(answers[0]) == 4, 20.0)  # a new snapshot in between
 
 
-def run(fleet: Fleet, line: str, **environ: str) -> str:
-    """Run a line of the page, as if it were typed beside the second worker's configuration."""
-    group = fleet.groups[1]
+def test_embedded_redis_is_found_and_what_was_changed_while_running_counts(
+    provider: SimulatedProvider, tmp_path: Path
+) -> None:
+    body = tmp_path / "request.json"
+    body.write_text(json.dumps(chat()))
+    with GatewayGroup(one_model(provider.base_url), workers=2, environ=ENVIRON) as group:
+        changed = call(group.admin_url, "PUT", "/api/combos/auto", {"strategy": "round-robin"})
+        assert changed.status == 200
+        served = call(group.admin_url, "POST", "/api/explain", {"request": chat()}).body
+
+        told = json.loads(run(group, f"cluster-gw explain --json --request {body}"))
+
+        assert told["strategy"] == served["strategy"] == "round-robin"
+        assert told["config_version"] == served["config_version"] > 1
+
+
+def run(group: GatewayGroup, line: str, **environ: str) -> str:
+    """Run a line of the page, as if it were typed beside the configuration of a group."""
     here = line.replace("127.0.0.1:8081", group.admin_url.removeprefix("http://"))
     done = subprocess.run(
         ["/bin/sh", "-ec", here.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
@@ -120,7 +137,7 @@ def test_each_line_of_the_page_answers_as_it_says(fleet: Fleet) -> None:
     name, _ = serve(fleet.groups[0], FAILS)
     record(fleet.groups[0], name)
 
-    outputs = [run(fleet, line, ID=name) for line in lines_of_the_page()]
+    outputs = [run(fleet.groups[1], line, ID=name) for line in lines_of_the_page()]
 
     foreseen, table, sampled, found, plain, notable, snapshot = outputs
     assert json.loads(foreseen)["ranking"][0]["rank"] == 1
