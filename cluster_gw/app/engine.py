@@ -1,5 +1,6 @@
 """The inner parts of a worker, joined: Redis, upstream pool, the loop."""
 
+import asyncio
 import secrets as entropy
 import time
 from typing import Final
@@ -19,6 +20,7 @@ from cluster_gw.background.runner import Runner
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
+from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
@@ -219,6 +221,7 @@ class Engine:
                 conditions=conditions,
                 quotas=self.quotas,
                 upstream=self._upstream,
+                alarms=Alarms(asyncio.get_running_loop()),
                 waiting=WaitingRoom(clock),
                 memory=memory,
                 recorder=Recorder(registry, log, clock, self._keeper),

@@ -5,7 +5,6 @@ end and through the gate. Whatever is no answer is closed at once, so that nobod
 that nobody reads.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -17,6 +16,7 @@ from cluster_gw.core.outcome.gate import judge
 from cluster_gw.core.outcome.peek import Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.outcome.tool_calls import join_calls
+from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
@@ -95,12 +95,13 @@ class Attempt:
         plan: AttemptPlan,
         *,
         upstream: UpstreamClient,
+        alarms: Alarms,
         clock: Clock,
     ) -> None:
         self.target = target
         self.lease = lease
         self.started_s = clock.monotonic_s()
-        self.dog = Watchdog(asyncio.get_running_loop())
+        self.dog = Watchdog(alarms)
         self.tally = Tally(exchange.request.choices)
         self.dispatched = False
         self._exchange = exchange

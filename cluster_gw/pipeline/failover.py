@@ -17,6 +17,7 @@ from cluster_gw.core.outcome.retry import AttemptPlanner, StopReason
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
 from cluster_gw.pipeline.admit import Admitter
+from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.clock import Clock
@@ -57,6 +58,7 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions
     quotas: Quotas
     upstream: UpstreamClient
+    alarms: Alarms
     waiting: WaitingRoom
     memory: Memory
     recorder: Recorder
@@ -185,6 +187,7 @@ class Failover:
             lease,
             self._plan(asked_at_s),
             upstream=self._shell.upstream,
+            alarms=self._shell.alarms,
             clock=self._clock,
         )
         self._open_lease = lease

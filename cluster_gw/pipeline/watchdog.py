@@ -1,8 +1,8 @@
 """One timer for all phases of an attempt: cancels the task that works when a bound passes.
 
 A phase bound (headers, idle, stall) moves often, a cap (client deadline, total, time budget)
-seldom; the nearest of both counts. Moving a bound later costs an assignment: the timer looks when
-it fires whether the bound has moved, instead of being made anew for each chunk of a stream.
+seldom; the nearest of both counts. Moving a bound later costs an assignment: when the alarm rings
+it is looked whether the bound has moved, instead of setting one anew for each chunk of a stream.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from cluster_gw.canonical.failure import FaultKind
+from cluster_gw.pipeline.alarms import Alarm, Alarms
 
 NEVER_S: Final = float("inf")
 
@@ -18,26 +19,26 @@ class Watchdog:
     """Guards awaits of the current task: `with dog: await …`, then ask `dog.fired`.
 
     Args:
-        loop: the running loop; its clock is the clock of all bounds, in seconds.
+        alarms: of the running loop, whose clock is the clock of all bounds, in seconds.
     """
 
     __slots__ = (
+        "_alarm",
+        "_alarms",
         "_armed_s",
         "_cap_kind",
         "_cap_s",
         "_kind",
         "_limit_s",
-        "_loop",
         "_outer_cancels",
         "_task",
-        "_timer",
         "fired",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self, alarms: Alarms) -> None:
+        self._alarms = alarms
         self._task: asyncio.Task[object] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm: Alarm | None = None
         self._armed_s = NEVER_S
         self._limit_s = self._cap_s = NEVER_S
         self._kind = self._cap_kind = FaultKind.DEADLINE
@@ -59,7 +60,7 @@ class Watchdog:
             self._arm()
 
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task(self._loop)
+        self._task = asyncio.current_task(self._alarms.loop)
         self._outer_cancels = self._task.cancelling() if self._task else 0
         self.fired = None
         self._arm()
@@ -72,9 +73,9 @@ class Watchdog:
         _trace: TracebackType | None,
     ) -> bool:
         task, self._task = self._task, None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._alarm is not None:
+            self._alarms.give(self._alarm)
+            self._alarm = None
         self._armed_s = NEVER_S
         if self.fired is None or task is None:
             return False
@@ -85,15 +86,16 @@ class Watchdog:
         due_s = min(self._limit_s, self._cap_s)
         if due_s >= self._armed_s:
             return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._armed_s = due_s
-        self._timer = self._loop.call_at(due_s, self._look)
+        if self._alarm is not None:
+            self._alarms.give(self._alarm)
+        self._alarm = alarm = self._alarms.take(due_s, self)
+        self._armed_s = alarm.at_s
 
-    def _look(self) -> None:
-        self._timer, self._armed_s = None, NEVER_S
+    def look(self) -> None:
+        """End the wait if its bound has passed; called when the alarm rings."""
+        self._alarm, self._armed_s = None, NEVER_S
         due_s = min(self._limit_s, self._cap_s)
-        if self._loop.time() < due_s:
+        if self._alarms.loop.time() < due_s:
             self._arm()
             return
         self.fired = self._cap_kind if self._cap_s <= self._limit_s else self._kind

@@ -6,6 +6,7 @@ client that never reads would stay, with all that is buffered for it, until that
 """
 
 import asyncio
+import functools
 import math
 import re
 from typing import Any, Final
@@ -27,6 +28,7 @@ from cluster_gw.server.outbox import Outbox
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
+KNOWN_URLS: Final = 64
 HEAD_END: Final = b"\r\n\r\n"
 UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 # We upgrade to nothing, and some clients offer h2c with every POST. The parser underneath would
@@ -172,8 +174,7 @@ class BoundedHead(HttpToolsProtocol):
 
     def _scope(self, version: str) -> dict[str, Any]:
         """What the application is told of a request, once its head is complete (ASGI)."""
-        url = parse_url(self.url)
-        path = url.path.decode("ascii")
+        path, raw_path, query = split_url(self.url)
         return {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
@@ -183,9 +184,9 @@ class BoundedHead(HttpToolsProtocol):
             "scheme": self.scheme,
             "root_path": "",
             "method": self.parser.get_method().decode("ascii"),
-            "path": unquote(path) if "%" in path else path,
-            "raw_path": url.path,
-            "query_string": url.query or b"",
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": query,
             "headers": self.headers,
             "state": {},
         }
@@ -305,6 +306,18 @@ class BoundedHead(HttpToolsProtocol):
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None
+
+
+@functools.lru_cache(maxsize=KNOWN_URLS)
+def split_url(url: bytes) -> tuple[str, bytes, bytes]:
+    """Path, path as it was sent, and query of a request target; nearly all are the same few.
+
+    Raises:
+        HttpParserInvalidURLError: it is none.
+    """
+    parts = parse_url(url)
+    path = parts.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parts.path, parts.query or b""
 
 
 def is_complete(cycle: RequestResponseCycle | None) -> bool:
