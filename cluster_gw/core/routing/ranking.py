@@ -5,7 +5,7 @@ order is match_tier, score, declared position. A strategy that only orders has `
 factors.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import prod
 from typing import Final
 
@@ -162,6 +162,28 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             if candidate.route is route:
                 return self.order.score_at(place)
         return None
+
+
+def in_order(
+    candidates: Iterable[Candidate], key: Callable[[Candidate], float]
+) -> tuple[Candidate, ...]:
+    """The one order of every strategy: match tier, then a key of its own, then declared position.
+
+    `scoring.sort_rows` is the same over arrays, with the score as the key.
+
+    Args:
+        candidates: in any order.
+        key: the smallest first.
+    """
+    return tuple(sorted(candidates, key=lambda c: (c.match_tier, key(c), c.position)))
+
+
+def in_tiers(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Split candidates by match tier, best first, for those that order whole tiers at once."""
+    found: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        found.setdefault(candidate.match_tier, []).append(candidate)
+    return [found[tier] for tier in sorted(found)]
 
 
 def to_front(candidates: tuple[Candidate, ...], first: Candidate) -> tuple[Candidate, ...]:

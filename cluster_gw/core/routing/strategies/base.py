@@ -8,7 +8,7 @@ import msgspec
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.posterior import Chance
-from cluster_gw.core.routing.ranking import Listed, Order
+from cluster_gw.core.routing.ranking import Listed, Order, in_order
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
 from cluster_gw.units import RouteId
 
@@ -69,7 +69,4 @@ def by_tier(
     """Order without scores: best tier first, then the smallest key, then declared position."""
     if len(candidates) == 1:
         return Listed(candidates=candidates, why=why)
-    return Listed(
-        candidates=tuple(sorted(candidates, key=lambda c: (c.match_tier, key(c), c.position))),
-        why=why,
-    )
+    return Listed(candidates=in_order(candidates, key), why=why)

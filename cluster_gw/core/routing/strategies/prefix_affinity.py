@@ -5,7 +5,7 @@ import numpy as np
 from cluster_gw.core.routing.affinity import rendezvous, rotation, seed, seeds
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Listed
+from cluster_gw.core.routing.ranking import Listed, in_tiers
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 
 
@@ -25,8 +25,7 @@ class PrefixAffinity:
     ) -> Listed:
         """Give candidates by tier, within it as the prompt wants them."""
         ordered: list[Candidate] = []
-        for tier in sorted({c.match_tier for c in candidates}):
-            members = [c for c in candidates if c.match_tier == tier]
+        for members in in_tiers(candidates):
             if context.resolved.scoring.is_fnv:
                 start = rotation(context.request.affinity_text, len(members))
                 ordered += members[start:] + members[:start]

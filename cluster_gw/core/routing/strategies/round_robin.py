@@ -2,7 +2,7 @@
 
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Listed
+from cluster_gw.core.routing.ranking import Listed, in_tiers
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 
 
@@ -22,8 +22,7 @@ class RoundRobin:
     ) -> Listed:
         """Give candidates by tier, rotated by the cursor within the tier."""
         turned: list[Candidate] = []
-        for tier in sorted({c.match_tier for c in candidates}):
-            members = [c for c in candidates if c.match_tier == tier]
+        for members in in_tiers(candidates):
             start = inputs.cursor % len(members)
             turned += members[start:] + members[:start]
         cursor = inputs.cursor

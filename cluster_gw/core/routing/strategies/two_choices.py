@@ -5,7 +5,7 @@ from typing import Final
 from cluster_gw.core.routing.appraisal import appraisal_of
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
-from cluster_gw.core.routing.ranking import Listed, to_front
+from cluster_gw.core.routing.ranking import Listed, in_tiers, to_front
 from cluster_gw.core.routing.strategies.base import StrategyInputs, by_tier
 
 HEALTH_SHARE: Final = 0.6
@@ -26,8 +26,8 @@ class TwoChoices:
     ) -> Listed:
         """Give candidates by tier and declared position, the winner first; without chance none."""
         listed = by_tier(candidates, lambda c: c.position, declared)
-        best = [c for c in listed.candidates if c.match_tier == listed.candidates[0].match_tier]
         chance = inputs.chance
+        best = in_tiers(listed.candidates)[0] if candidates else []
         if chance is None or len(best) < TWO:
             return listed
         first = int(chance.integers(len(best)))
