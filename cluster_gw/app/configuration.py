@@ -103,7 +103,8 @@ class Configuration:
     def _put_in_force(self, merged: Merged) -> None:
         before = {one.patch.name: one.faults for one in self._merged.dropped}
         self._merged, self._shown = merged, None
-        self.current.serving = build_serving(self.settings, self.version)
+        known = self.current.serving.runtime.targets
+        self.current.serving = build_serving(self.settings, self.version, known)
         for tell in self._listeners:
             tell()
         self._registry.add(catalog.CONFIG_RELOADS, "applied")

@@ -12,7 +12,7 @@ from cluster_gw.settings.overlay import Table, changed, check_change, patches_of
 from cluster_gw.settings.patches import Patch
 from cluster_gw.store.overlays import Overlay, Overlays
 
-TRIES: Final = 5
+TRIES: Final = 30  # others change something at the same time, each of them once
 SHOWN_FAULTS: Final = 5
 VALID_MS: Final = 1000  # the caller is answered before
 

@@ -7,7 +7,7 @@ from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.runtime import QueuePolicy, RecordPolicy, RoutingPolicy, Runtime
-from cluster_gw.pipeline.targets import build_targets
+from cluster_gw.pipeline.targets import NO_TARGETS, Targets, build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.server.auth import EVERYTHING, Client, Clients
 from cluster_gw.server.origin import read_network
@@ -20,8 +20,14 @@ from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
 OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
 
 
-def build_serving(settings: Settings, version: int) -> Serving:
-    """Build everything of one configuration version that requests see."""
+def build_serving(settings: Settings, version: int, before: Targets = NO_TARGETS) -> Serving:
+    """Build everything of one configuration version that requests see.
+
+    Args:
+        settings: checked.
+        version: of them.
+        before: targets of the version before; what has not changed is taken from there.
+    """
     routes = build_catalog(settings, version)
     credentials = secrets(settings)
 
@@ -33,7 +39,7 @@ def build_serving(settings: Settings, version: int) -> Serving:
     return Serving(
         runtime=Runtime(
             catalog=routes,
-            targets=build_targets(routes, reveal, provider_for),
+            targets=build_targets(routes, reveal, provider_for, before),
             policy=RoutingPolicy(
                 peek=routing.peek,
                 attempts=routing.attempts,

@@ -66,8 +66,7 @@ class ConfigWatch:
         if found.version < known.version:
             # A failover, or an emptied server: what was acknowledged holds all the same. Whoever
             # writes first is right; the version stays what it was.
-            restored = await self._overlays.replace(found, known)
-            if restored is not None:
+            if await self._overlays.restore(found, known):
                 self._on_restored(known.version)
             return  # the next look finds what stands there
         self.take(found)

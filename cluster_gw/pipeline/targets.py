@@ -1,6 +1,8 @@
 """Everything one upstream call needs that does not change between requests, built per catalogue."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -44,12 +46,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Targets = Mapping[RouteId, Mapping[KeyId, Target]]
+NO_TARGETS: Final[Targets] = MappingProxyType({})
 
 
 def build_targets(
     catalog: Catalog,
     reveal: Callable[[KeyId], str | None],
     codec_of: Callable[[Route], Provider],
+    before: Targets = NO_TARGETS,
 ) -> Targets:
     """Prepare every route with every key that may serve it.
 
@@ -57,13 +61,30 @@ def build_targets(
         catalog: the routes.
         reveal: gives the secret of a key, None for a keyless provider.
         codec_of: gives the upstream codec of a route.
+        before: those of the configuration before; what has not changed is taken from there, which
+            is most of it, and making it anew takes a worker's time from its requests.
     """
     return {
-        route.id: {
-            key.id: _build_target(route, key, reveal(key.id), codec_of(route)) for key in route.keys
-        }
+        route.id: _of_route(route, reveal, codec_of, before.get(route.id, {}))
         for route in catalog.routes.values()
     }
+
+
+def _of_route(
+    route: Route,
+    reveal: Callable[[KeyId], str | None],
+    codec_of: Callable[[Route], Provider],
+    before: Mapping[KeyId, Target],
+) -> Mapping[KeyId, Target]:
+    first = next(iter(before.values()), None)
+    kept = before if first is not None and first.route == route else {}
+    found: dict[KeyId, Target] = {}
+    for key in route.keys:
+        secret, old = reveal(key.id), kept.get(key.id)
+        if old is None or old.secret != secret:
+            old = _build_target(route, key, secret, codec_of(route))
+        found[key.id] = old
+    return found
 
 
 def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -> Target:

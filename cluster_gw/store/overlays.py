@@ -14,6 +14,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
 
+DONE: Final = 1
 UNCHANGED: Final = 2
 NO_ID: Final = "-"
 
@@ -88,6 +89,20 @@ class Overlays:
         Returns:
             It with its version; None when something else stands there, or it came too late.
         """
+        status, version = await self._put(seen, new, valid_until_ms)
+        return msgspec.structs.replace(new, version=version) if status else None
+
+    async def restore(self, found: Overlay, known: Overlay) -> bool:
+        """Put back what was there before; whether this very call did.
+
+        Args:
+            found: what stands there instead.
+            known: the later one, that is lost; it gets its version again.
+        """
+        status, _ = await self._put(found, known, 0)
+        return status == DONE
+
+    async def _put(self, seen: Overlay, new: Overlay, valid_until_ms: int) -> tuple[int, int]:
         status, _, version, _ = await self._client.run(
             self._commit,
             [self._key],
@@ -96,4 +111,4 @@ class Overlays:
                 *(valid_until_ms, self._server_now_ms()),
             ],
         )
-        return msgspec.structs.replace(new, version=version) if status else None
+        return status, version

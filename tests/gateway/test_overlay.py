@@ -1,0 +1,131 @@
+"""The overlay as one worker takes it: what is broken changes nothing, what was lost comes back."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from cluster_gw.store.overlays import NO_OVERLAY
+from tests.fakes.gateway import Gateway
+from tests.gateway.conftest import Start
+
+KEPT = {"models": {"a/one": {"weight": 0.5}}}
+
+
+def key_of(gateway: Gateway) -> str:
+    return f"{gateway.settings.redis.prefix}:{{cfg}}:overlay"
+
+
+async def write(gateway: Gateway, **fields: Any) -> None:
+    """Write into the record by hand, and have the worker look."""
+    words = [word for pair in fields.items() for word in pair]
+    await gateway.engine.redis.call("HSET", key_of(gateway), *words)
+    await gateway.engine.config_watch.look()
+
+
+async def put(gateway: Gateway, weight: float, model: str = "a/one") -> tuple[int, Any]:
+    async with gateway.admin() as admin:
+        answer = await admin.put(f"/api/models/{model}", json={"weight": weight})
+        return answer.status_code, answer.json()
+
+
+def weight(gateway: Gateway) -> float:
+    return gateway.configuration.settings.models[0].weight
+
+
+def told(gateway: Gateway, event: str) -> list[dict[str, Any]]:
+    return [line for line in gateway.events() if line["event"] == event]
+
+
+@pytest.mark.parametrize("patches", ["nonsense", "[]", '{"models":{"a/one":7}}'])
+async def test_text_that_is_no_overlay_changes_nothing_and_the_next_change_mends_it(
+    start: Start, patches: str
+) -> None:
+    gateway = await start()
+    await put(gateway, 0.5)
+
+    await write(gateway, version="2", id="somebody", patches=patches)
+    kept, version = weight(gateway), gateway.configuration.version
+    status, _ = await put(gateway, 0.75)
+
+    assert (kept, version, status, weight(gateway)) == (0.5, 2, 200, 0.75)
+    assert len(told(gateway, "config.refused")) == 1
+    stored = await gateway.engine.redis.call("HGET", key_of(gateway), "patches")
+    assert json.loads(stored) == {"models": {"a/one": {"weight": 0.75}}}
+
+
+async def test_bytes_that_are_no_text_are_told_once(start: Start) -> None:
+    gateway = await start()
+    await put(gateway, 0.5)
+
+    await gateway.engine.redis.call("HSET", key_of(gateway), "version", "9", "patches", b"\xff")
+    for _ in range(3):
+        await gateway.engine.config_watch.look()
+
+    assert weight(gateway) == 0.5
+    assert len(told(gateway, "config.unreadable")) == 1
+
+
+async def test_record_of_somebody_else_refuses_changes_and_keeps_what_holds(start: Start) -> None:
+    gateway = await start()
+    await put(gateway, 0.5)
+
+    await write(gateway, version="seven")
+    status, body = await put(gateway, 0.75)
+
+    assert (status, body["error"]["code"]) == (503, "record_unreadable")
+    assert weight(gateway) == 0.5
+
+
+async def test_what_a_newer_version_wrote_is_left_out_and_kept(start: Start) -> None:
+    gateway = await start()
+    patches = {**KEPT, "moons": {"io": {"phase": 1}}}
+
+    await write(gateway, version="1", id="newer", patches=json.dumps(patches))
+    await put(gateway, 0.75)
+
+    stored = await gateway.engine.redis.call("HGET", key_of(gateway), "patches")
+    assert json.loads(stored) == {**patches, "models": {"a/one": {"weight": 0.75}}}
+    assert [one["patch"] for one in told(gateway, "config.patch_dropped")] == ["moons.io"]
+
+
+async def test_older_overlay_than_the_worker_knows_is_replaced_by_what_it_knows(
+    start: Start,
+) -> None:
+    gateway = await start()
+    await put(gateway, 0.5)
+    await put(gateway, 0.6)
+
+    await write(gateway, version="1", id="old", patches="{}")
+    await gateway.engine.config_watch.look()
+
+    assert weight(gateway) == 0.6
+    assert [one["overlay_version"] for one in told(gateway, "config.restored")] == [2]
+    found = await gateway.engine.overlays.read(NO_OVERLAY)
+    assert (found.version, json.loads(found.patches)["models"]["a/one"]) == (2, {"weight": 0.6})
+
+
+async def test_worker_that_starts_later_begins_with_what_was_changed(start: Start) -> None:
+    first = await start()
+    await put(first, 0.5)
+
+    late = await start(prefix=first.settings.redis.prefix)
+
+    assert (weight(late), late.configuration.version) == (0.5, 2)
+
+
+async def test_changes_of_two_at_once_are_both_kept(start: Start) -> None:
+    first = await start()
+    second = await start(prefix=first.settings.redis.prefix)
+
+    results = await asyncio.gather(
+        *(put(first, 0.1 * n) for n in range(1, 5)),
+        *(put(second, 0.1 * n, "b/two") for n in range(1, 5)),
+    )
+    await first.engine.config_watch.look()
+
+    assert {status for status, _ in results} == {200}
+    held = [model.weight for model in first.configuration.settings.models]
+    assert held == pytest.approx([0.4, 0.4])
+    assert first.configuration.version == 9
