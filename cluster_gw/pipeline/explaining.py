@@ -34,6 +34,7 @@ def explain(
     *,
     most: int | None = None,
     also: Collection[RouteId] = (),
+    most_skips: int | None = None,
 ) -> Explanation:
     """Tell how a request was ranked and what was not called.
 
@@ -43,9 +44,10 @@ def explain(
         named: what keys are called.
         most: places to tell of; all by default.
         also: routes that are told of wherever they are.
+        most_skips: what was skipped to tell of; all by default.
     """
     ranking, inputs = exchange.ranking, exchange.inputs
-    keys = keys_of(exchange, named)
+    keys, skipped = keys_of(exchange, named), skipped_of(exchange, most_skips)
     places = explain_ranking(ranking, inputs.signals, keys, most, also)
     return Explanation(
         combo=ranking.combo,
@@ -55,8 +57,9 @@ def explain(
         epoch=exchange.context.resolved.epoch,
         snapshot=snapshot_of(exchange),
         ranking=places,
-        skipped=explain_skips(skipped_of(exchange), now_ms),
+        skipped=explain_skips(skipped, now_ms),
         left_out=len(ranking.candidates) - len(places),
+        skips_left_out=len(exchange.skipped) + len(exchange.refused) - len(skipped),
     )
 
 
@@ -86,6 +89,8 @@ def keys_of(exchange: Exchange, named: Named) -> KeysOf:
     return told
 
 
-def skipped_of(exchange: Exchange) -> list[Skipped]:
-    """What could not serve, and what was asked for and not granted."""
-    return [*exchange.skipped, *skip_refused(exchange, exchange.refused)]
+def skipped_of(exchange: Exchange, most: int | None = None) -> list[Skipped]:
+    """What could not serve, and what was asked for and not granted; the first `most` of it."""
+    told, refused = exchange.skipped[:most], exchange.refused
+    left = None if most is None else most - len(told)
+    return [*told, *skip_refused(exchange, refused[:left])]

@@ -1,6 +1,7 @@
 """How a request would be routed now: everything is asked, nothing is taken or written."""
 
 import contextlib
+from itertools import groupby
 
 import msgspec
 
@@ -54,9 +55,8 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
         exchange.keys = KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first)
         ordered: list[Target] = []
         in_turn = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        for candidate in exchange.ranking.candidates:
-            of_route = [one for one in in_turn if one.route is candidate.route]
-            ordered += exchange.keys.order(of_route) if of_route else ()
+        for _, of_route in groupby(in_turn, key=lambda one: one.route.id):
+            ordered += exchange.keys.order(list(of_route))
         barred = {id(one): self.conditions.barring(one) for one in ordered}
         free = [one for one in ordered if barred[id(one)] is None]
         ratios = await self._ratios(exchange)

@@ -18,6 +18,8 @@ from cluster_gw.units import MS_PER_S
 
 PLACES: Final = 8
 """Places of a ranking that are kept; those of routes that were called come along."""
+SKIPS: Final = 32
+"""Routes and keys that were not called, of which is kept why."""
 BURST: Final = 100.0
 """Records that may be written at once after a while without any."""
 
@@ -184,7 +186,9 @@ def record_of(
     # Waits were told before the answer began, not at its end, which may be minutes later.
     decided_s = duration_s if first_byte_s is None else first_byte_s
     called = frozenset(record.route for record in exchange.records)
-    told = explain(exchange, at_ms + round(decided_s * MS_PER_S), most=PLACES, also=called)
+    told = explain(
+        exchange, at_ms + round(decided_s * MS_PER_S), most=PLACES, also=called, most_skips=SKIPS
+    )
     return RequestRecord(
         **msgspec.structs.asdict(told),
         id=exchange.id,

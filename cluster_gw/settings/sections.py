@@ -253,7 +253,8 @@ class RequestRecordSettings(Section, frozen=True, kw_only=True):
             at once. 0 keeps none of them.
         notable_per_s: the same of those that failed, fell back, asked for detail or were served
             without Redis.
-        kept: of each kind over all workers; the oldest go first. One takes up to 10 kB of Redis.
+        kept: of each kind over all workers; the oldest go first. One takes 1 to 7 kB of Redis, more
+            where many routes were called or skipped.
         ttl_s: how long each is kept.
     """
 

@@ -7,11 +7,11 @@ push out the other.
 
 from typing import Final
 
-from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.packing import bulk, template_of
+from cluster_gw.store.packing import Template, bulk, template_of
+from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.store.scripts import Scripts
 
 SHARDS: Final = 16  # last digits of an id, which are drawn
@@ -55,7 +55,7 @@ class RequestRecords:
         keys = self._keys.requests(request_id[-1], NOTABLE if is_notable else PLAIN)
         template = template_of(self._script, keys, ARGS)
         own = bulk(request_id, record.decode(), max(1, most // SHARDS), ttl_ms, 0)
-        self._client.send(template, template.head + own, _Sent(self), lazy=True)
+        self._send(_Sent(self, template, template.head + own))
 
     async def find(self, request_id: str) -> bytes | None:
         """Give the record of a request; None where none is kept.
@@ -70,19 +70,35 @@ class RequestRecords:
                 return bytes(found)
         return None
 
-    def count_lost(self, fault: BaseException) -> None:
-        """Note a record of which nobody knows whether it was written."""
+    def missed(self, sent: "_Sent", fault: BaseException) -> None:
+        """Take what a write met: an unknown script is loaded, anything else is a loss."""
+        if isinstance(fault, ScriptMissingError) and not sent.is_repeated:
+            self._client.load(self._script)
+            self._send(_Sent(self, sent.template, sent.packed, is_repeated=True))
+            return
         self.lost += 1
-        if isinstance(fault, StoreLostError):
-            self._client.count_lost(fault)
+        self._client.count_lost(fault)
+
+    def _send(self, sent: "_Sent") -> None:
+        self._client.send(sent.template, sent.packed, sent, lazy=True)
 
 
 class _Sent:
-    """Takes the outcome of a write."""
+    """A write, which takes its own outcome."""
 
-    __slots__ = ("_is_done", "_records")
+    __slots__ = ("_is_done", "_records", "is_repeated", "packed", "template")
 
-    def __init__(self, records: RequestRecords) -> None:
+    def __init__(
+        self,
+        records: RequestRecords,
+        template: Template,
+        packed: bytes,
+        *,
+        is_repeated: bool = False,
+    ) -> None:
+        self.template = template
+        self.packed = packed
+        self.is_repeated = is_repeated
         self._records = records
         self._is_done = False
 
@@ -96,6 +112,6 @@ class _Sent:
         self._records.kept += 1
 
     def set_exception(self, fault: BaseException, /) -> None:
-        """Nobody knows."""
+        """It was not, or nobody knows."""
         self._is_done = True
-        self._records.count_lost(fault)
+        self._records.missed(self, fault)

@@ -175,6 +175,24 @@ async def test_long_ranking_is_cut_but_for_what_was_called(
     assert [place["rank"] for place in record["ranking"]] == [1, 2, 3, 4, 5, 6, 7, 8, 12]
     assert (record["route"], record["left_out"]) == ("a/m11", 3)
     assert len(record["skipped"]) == 11
+    assert "skips_left_out" not in record
+
+
+async def test_of_many_that_were_refused_the_first_are_told(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(
+        models=[
+            {"provider": "a", "model": f"m{number}", "limits": {"rpm": 0}} for number in range(40)
+        ],
+        telemetry=ALL,
+    )
+
+    record = await served(http, gateway)
+
+    assert record["status"] == 429
+    assert [skip["route"] for skip in record["skipped"]] == [f"a/m{n}" for n in range(32)]
+    assert (record["skips_left_out"], record["left_out"]) == (8, 32)
 
 
 KNOWN: Final = {

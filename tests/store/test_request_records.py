@@ -60,3 +60,18 @@ async def test_each_is_gone_when_its_time_is_over(
 
     for key in keys.requests("a", "plain"):
         assert 30_000 < int(redis_server.command("PTTL", key)[1:]) <= 40_000
+
+
+async def test_script_that_redis_has_forgotten_is_loaded_again(
+    records: RequestRecords, redis_server: RedisServer
+) -> None:
+    records.keep(name(1), b"{}", is_notable=False, most=32, ttl_ms=60_000)
+    await kept(records, 1)
+    redis_server.command("SCRIPT", "FLUSH")
+
+    for number in (2, 3):
+        records.keep(name(number), b"{}", is_notable=False, most=64, ttl_ms=60_000)
+    await kept(records, 3)
+
+    assert [await records.find(name(number)) for number in (2, 3)] == [b"{}"] * 2
+    assert records.lost == 0

@@ -84,6 +84,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         epoch: changes with the strategy of the combo; part of the names of pins.
         ranking: best first.
         left_out: places that are not told; absent when none.
+        skips_left_out: the same of what was skipped.
     """
 
     combo: str
@@ -95,6 +96,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ranking: tuple[ExplainedRoute, ...]
     skipped: tuple[ExplainedSkip, ...]
     left_out: int = 0
+    skips_left_out: int = 0
 
 
 KeysOf = Callable[[Route], Sequence[ExplainedKey]]
