@@ -15,7 +15,7 @@ from cluster_gw.core.limits.health_record import HealthEnd, HealthRecord, settle
 from cluster_gw.core.limits.outage import Outage
 from cluster_gw.core.limits.penalty import NO_PENALTY, Penalty
 from cluster_gw.core.limits.ring import REQUESTS, TOKENS, Ring
-from cluster_gw.core.limits.usage import UNUSED, WindowUse
+from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.limits.windows import (
     DAY_BUCKETS,
     DAY_WIDTH_MS,
@@ -76,21 +76,18 @@ class Window:
         return ring.wait_ms(place, need, now_ms)
 
     def use(self, now_ms: int) -> WindowUse:
-        """What a snapshot says of it: as of the last admission, unless that is long ago."""
-        minute, day = self.minute, self.day
-        if minute.newest is None or day.newest is None:
-            return UNUSED
-        is_old = now_ms // MINUTE_WIDTH_MS - minute.newest >= MINUTE_BUCKETS
-        is_calendar = self.zone != ROLLING
-        is_over = (
-            now_ms >= self.day_ends_ms
-            if is_calendar
-            else now_ms // DAY_WIDTH_MS - day.newest >= DAY_BUCKETS
+        """What a snapshot says of it."""
+        self.advance(now_ms)
+        requests_minute, tokens_minute = self.minute.sums()
+        requests_day, tokens_day = self.day.sums()
+        return WindowUse(
+            requests_minute,
+            tokens_minute,
+            requests_day,
+            tokens_day,
+            self.in_flight,
+            self.day_ends_ms,
         )
-        requests, tokens = (0, 0) if is_old else minute.sums()
-        requests_day, tokens_day = (0, 0) if is_over else day.sums()
-        ends_ms = self.day_ends_ms if is_calendar and not is_over else 0
-        return WindowUse(requests, tokens, requests_day, tokens_day, self.in_flight, ends_ms)
 
 
 class Tally:

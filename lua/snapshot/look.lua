@@ -6,11 +6,11 @@
 -- @args 1 kinds text a letter for each key: w window, h health, b statistics
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', now_ms, text, ...}: for each key its text, empty where there is none;
--- w: its field now; h: all fields, `name value` in lines; b: now, older, edge and month in lines while
+-- w: its field now, less what has left since the second it tells; h: all fields, `name value` in lines; b: now, older, edge and month in lines while
 -- the newest bucket lasts, else all fields as of h
 -- @errors GW_BADARG
 -- @idempotent reads only
--- @complexity O(keys)
+-- @complexity O(keys), and for each window up to 61 seconds and 24 hours since it was used
 -- @slot {provider.account}
 --@include lib/args.lua
 --@include lib/clock.lua
@@ -24,6 +24,9 @@ if #ARGV ~= 2 or #KEYS < 1 or #KEYS > KEYS_MAX or not string.match(ARGV[1], '^[w
 end
 local now = clock_ms(whole(2, 0))
 
+--@include lib/window.lua
+--@include lib/ring.lua
+--@include lib/left.lua
 local function all_of(key)
   local flat, lines = call('HGETALL', key), {}
   for at = 1, #flat, 2 do
@@ -45,7 +48,7 @@ local texts = {}
 for n = 1, #KEYS do
   local kind, key = string.byte(ARGV[1], n), KEYS[n]
   if kind == WINDOW then
-    texts[n] = call('HGET', key, 'now') or ''
+    texts[n] = window_of(key, call('HGET', key, 'now') or '')
   elseif kind == STATISTICS then
     texts[n] = statistics_of(key)
   else

@@ -3,9 +3,20 @@
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from cluster_gw.core.limits.ring import Ring
+from cluster_gw.core.limits.usage import use_at
+from cluster_gw.core.limits.windows import (
+    DAY_BUCKETS,
+    DAY_WIDTH_MS,
+    MINUTE_BUCKETS,
+    MINUTE_WIDTH_MS,
+    Limits,
+)
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import HEALTH, MODEL, NOW_MS, STATISTICS, WHOLE, Admission
@@ -127,6 +138,49 @@ def test_a_look_gives_what_there_is_and_nothing_for_what_is_not(
     now, _, _, month = statistics.split("\n")
     assert now == snapshot.redis.hget(STATISTICS, "now")
     assert month == snapshot.redis.hget(STATISTICS, "month") == "202611 70"
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from((0, 400, 1000, 17_000, 60_500, 61_500, 3_600_000, 40_000_000))
+            | st.integers(0, 70_000),
+            st.integers(1, 50),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    later_ms=st.sampled_from((0, 999, 61_000, 62_000, 90_000_000)) | st.integers(0, 5_000_000),
+)
+def test_a_look_at_a_window_leaves_out_what_has_left_it(
+    snapshot: SnapshotScripts,
+    scripts: Scripts,
+    steps: list[tuple[int, int]],
+    later_ms: int,
+) -> None:
+    snapshot.redis.flushall()
+    admission = Admission(snapshot.redis, scripts)
+    minute, day = Ring(MINUTE_BUCKETS, MINUTE_WIDTH_MS), Ring(DAY_BUCKETS, DAY_WIDTH_MS)
+    now_ms = NOW_MS
+    for number, (passed_ms, tokens) in enumerate(steps):
+        now_ms += passed_ms
+        bound = (MODEL, Limits(rpm=1000))
+        # A lease that expires keeps its prompt: here that is all of it.
+        admission.reserve(str(number), bound, estimate=tokens, prompt=tokens, now_ms=now_ms)
+        for ring in (minute, day):
+            ring.advance(now_ms)
+            ring.add(1, tokens)
+
+    text = snapshot.look([MODEL], "w", now_ms + later_ms)[3]
+
+    use = use_at(tuple(map(int, text.split())), now_ms + later_ms)
+    for ring in (minute, day):
+        ring.advance(now_ms + later_ms)
+    assert [use.requests_minute, use.tokens_minute] == minute.sums()
+    assert [use.requests_day, use.tokens_day] == day.sums()
 
 
 @pytest.mark.parametrize("kinds", ["", "ww", "x", "W"])

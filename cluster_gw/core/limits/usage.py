@@ -1,7 +1,7 @@
 """How much of a window is used: what a look at its hash in Redis says, worked out for an instant.
 
-A look reads only the field `now` of a window. What has left the minute or the rolling day since the
-last admission is in other fields, so use is never told too low, and too high by what left since.
+A look tells the field `now` of a window, less what has left the minute or the rolling day since the
+last admission: a window that is nearly full is asked for less, and would look full for a minute.
 """
 
 from typing import Final
