@@ -1,17 +1,17 @@
 """Keeps the overlay this worker knows the present one; puts back what Redis has lost of it."""
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Final
 
+from cluster_gw.background.lookout import Lookout
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.overlays import NO_OVERLAY, Overlay, Overlays
 
 LOOK_S: Final = 1.0  # what is told of a change may get lost
 
 
-class ConfigWatch:
+class ConfigWatch(Lookout):
     """Reads the overlay when there is another.
 
     Args:
@@ -36,8 +36,7 @@ class ConfigWatch:
         self._on_restored = on_restored
         self._listeners: list[Callable[[Overlay], None]] = []
         self._told = ""
-        self._is_due = False
-        self._running: asyncio.Task[None] | None = None
+        super().__init__(self.look)
 
     def when_read(self, tell: Callable[[Overlay], None]) -> None:
         """Have `tell` called with each new one."""
@@ -78,20 +77,3 @@ class ConfigWatch:
             self.known = overlay
             for tell in self._listeners:
                 tell(overlay)
-
-    def look_soon(self) -> None:
-        """Look out of turn, in the background; once more if this is said while reading."""
-        self._is_due = True
-        if self._running is None or self._running.done():
-            self._running = asyncio.get_running_loop().create_task(self._catch_up())
-
-    async def stop(self) -> None:
-        """End what `look_soon` began."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-
-    async def _catch_up(self) -> None:
-        while self._is_due:
-            self._is_due = False
-            await self.look()

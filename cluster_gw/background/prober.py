@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from cluster_gw.background.elected import Elected
 from cluster_gw.background.key_checks import KeyChecks
 from cluster_gw.core.limits.probe import Pace, ProbePolicy, back_off, plan_pass
 from cluster_gw.core.outcome.key_check import KeyVerdict
@@ -25,7 +26,7 @@ KeysToProbe = Mapping[str, tuple[KeyRecords, Target]]
 OnLifted = Callable[[Target, int], None]
 
 
-class Prober:
+class Prober(Elected):
     """Runs for the role, and while it has it, checks resting keys.
 
     Args:
@@ -49,20 +50,13 @@ class Prober:
         on_lifted: OnLifted,
         chance: Callable[[], float],
     ) -> None:
-        self._leadership = leadership
+        super().__init__(leadership)
         self._rests = rests
         self._checks = checks
         self._keys = keys
         self._policy = policy
         self._on_lifted = on_lifted
         self._chance = chance
-
-    async def campaign(self) -> None:
-        """Run for the role."""
-        try:
-            await self._leadership.campaign()
-        except StoreLostError:
-            return  # the term goes on until its end
 
     async def look(self) -> None:
         """Check what is due, if this worker has the role and checks are on."""

@@ -7,6 +7,7 @@ after the first sweep. What even that misses expires with its lease.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from cluster_gw.background.elected import Elected
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.leadership import Leadership
 from cluster_gw.store.lease import TargetLimits
@@ -21,7 +22,7 @@ AGAIN_S: Final = 1.0
 OnReaped = Callable[[Sequence[DeadWorker], int], None]
 
 
-class Reaper:
+class Reaper(Elected):
     """Runs for the role, and while it has it, looks after the leases of the dead.
 
     Args:
@@ -44,22 +45,13 @@ class Reaper:
         on_reaped: OnReaped,
         monotonic_s: Callable[[], float],
     ) -> None:
+        super().__init__(leadership, lambda: bool(membership.alive))
         self._membership = membership
-        self._leadership = leadership
         self._reaping = reaping
         self._targets = targets
         self._on_reaped = on_reaped
         self._monotonic_s = monotonic_s
         self._swept_at_s: dict[DeadWorker, float] = {}
-
-    async def campaign(self) -> None:
-        """Run for the role, unless this worker has not joined the others yet."""
-        if not self._membership.alive:
-            return
-        try:
-            await self._leadership.campaign()
-        except StoreLostError:
-            return  # the term goes on until its end
 
     async def look(self) -> None:
         """Reap if this worker has the role and somebody is dead."""

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from cluster_gw.background.elected import Elected
 from cluster_gw.core.routing.snapshot import Snapshot
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.leadership import Leadership
@@ -14,7 +15,7 @@ BUILD_S: Final = 5.0
 LOOK_S: Final = 0.25
 
 
-class SnapshotBuilder:
+class SnapshotBuilder(Elected):
     """Runs for the role, and while it has it, builds a snapshot every five seconds.
 
     Args:
@@ -40,24 +41,15 @@ class SnapshotBuilder:
         worker_id: str,
         monotonic_s: Callable[[], float],
     ) -> None:
+        super().__init__(leadership, lambda: bool(membership.alive))
         self.built = 0
         self.refused = 0
         self._membership = membership
-        self._leadership = leadership
         self._snapshots = snapshots
         self._survey = survey
         self._worker_id = worker_id
         self._monotonic_s = monotonic_s
         self._due_s = 0.0
-
-    async def campaign(self) -> None:
-        """Run for the role, unless this worker has not joined the others yet."""
-        if not self._membership.alive:
-            return
-        try:
-            await self._leadership.campaign()
-        except StoreLostError:
-            return  # the term goes on until its end
 
     async def look(self) -> None:
         """Build if this worker has the role and it is time: at once when it has just got it."""

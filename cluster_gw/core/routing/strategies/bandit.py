@@ -6,22 +6,14 @@ from cluster_gw.core.routing.evidence import UNMEASURED_BELOW, Evidence, evidenc
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Order
 from cluster_gw.core.routing.scoring import order_by_score
-from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.core.routing.strategies.base import StrategyInputs, Weighted
 
 
-class Bandit:
-    """Order by score; the strategies of the family differ by their weights alone.
-
-    Args:
-        name: of the strategy.
-    """
+class Bandit(Weighted):
+    """Order by score."""
 
     family = "bandit"
-    needs_cursor = False
     needs_last_good = False
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
     def rank(
         self, candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs

@@ -61,6 +61,19 @@ class Strategy(Protocol):
         ...
 
 
+class Weighted:
+    """The strategies of a family that order by score: they differ by their weights alone.
+
+    Args:
+        name: of the strategy.
+    """
+
+    needs_cursor = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 def by_tier(
     candidates: tuple[Candidate, ...],
     key: Callable[[Candidate], float],

@@ -13,23 +13,15 @@ from cluster_gw.core.routing.scoring import (
     order_by_score,
     raw_scores,
 )
-from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.core.routing.strategies.base import StrategyInputs, Weighted
 from cluster_gw.units import RouteId
 
 
-class Classic:
-    """Order by score; the strategies of the family differ by their weights alone.
-
-    Args:
-        name: of the strategy.
-    """
+class Classic(Weighted):
+    """Order by score."""
 
     family = "classic"
-    needs_cursor = False
     needs_last_good = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
     def rank(
         self, candidates: tuple[Candidate, ...], context: RouteContext, inputs: StrategyInputs
