@@ -194,16 +194,22 @@ class _Table:
     def _add_choice(
         self, names: tuple[str, ...], routes: Sequence[Route], tiers: tuple[int, ...] = ()
     ) -> None:
-        """Routes that are tried for each other, and never one besides; best of the names first."""
+        """Routes that are tried for each other, and never one besides, under all names left.
+
+        It is called by the first of them, which no combo has: a client that may use a combo of some
+        name may not use what else would have it.
+        """
+        free = [name for name in names if name not in self.names and name not in self.problems]
         tiers = tiers or (0,) * len(routes)
         usable = [(r, tier) for r, tier in zip(routes, tiers, strict=True) if r.enabled]
-        for name in names:
-            if not usable:
-                self._refuse(name, NameProblem.DISABLED)
-            elif len(usable) == 1:
-                self._offer(name, self._alone(usable[0][0]))
-            else:
-                self._offer(name, self._choice(names[0], usable))
+        if not free:
+            return
+        if not usable:
+            self.problems.update((name, NameProblem.DISABLED) for name in free)
+            return
+        is_one = len(usable) == 1
+        found = self._alone(usable[0][0]) if is_one else self._choice(free[0], usable)
+        self.names.update((name, found) for name in free)
 
     def _choice(self, name: str, usable: Sequence[tuple[Route, int]]) -> Resolved:
         """Several routes, ordered as the default combo orders its own."""

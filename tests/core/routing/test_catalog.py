@@ -215,6 +215,16 @@ def test_a_model_behind_relays_is_one_name_for_all_and_one_for_each() -> None:
         assert catalog.resolve(name) is None
 
 
+def test_relays_are_never_called_what_a_combo_is_called() -> None:
+    home, far = make_route("m", provider="own"), relay("m", "far")
+    catalog = make_catalog(home, far, A, combos=(make_combo("own:m", *members(A)),))
+
+    both = found(catalog, "own/m")
+
+    assert (both.routes, both.combo) == ((home, far), "own/m")
+    assert found(catalog, "own:m").routes == (A,)
+
+
 def test_a_model_id_with_a_hash_splits_at_the_last_one() -> None:
     far = relay("m#1", "far")
 
