@@ -206,7 +206,9 @@ WEIGHTS: Final = {"a/one": 1.0, "b/two": 1.3, "b/three": 0.7}
 TIERS: Final = ("other", "Small", "Medium", "Large", "Frontier")
 
 
-async def learned(start: Start, http: aiohttp.ClientSession) -> Gateway:
+async def learned(
+    start: Start, http: aiohttp.ClientSession, combos: list[dict[str, Any]] = BALANCED
+) -> Gateway:
     """A worker whose routes differ in all that a score is made of, ranked by a snapshot."""
     gateway = await start(
         models=[
@@ -220,7 +222,7 @@ async def learned(start: Start, http: aiohttp.ClientSession) -> Gateway:
             }
             for route, (tier, rank) in INTELLIGENCE.items()
         ],
-        combos=BALANCED,
+        combos=combos,
         telemetry=ALL,
         routing={"breaker": {"threshold": 100}, "bench": {"failures": 100}},
     )
@@ -290,6 +292,22 @@ class FromRedis:
         left = 1 - min(max(shares, default=0.0), 1.0)
         return 1.0 if left >= 0.2 else 0.1 + 0.9 * left / 0.2
 
+    def classic(self, route: str) -> dict[str, float]:
+        """Reliability and latency as the classic family takes them."""
+        told = {one: self._of("statistics", "b", one) for one in KNOWN}
+        means = {
+            one: sums[4] / (sums[0] + sums[2])
+            for one, sums in told.items()
+            if sums is not None and sums[0] + sums[2] > 0.001
+        }
+        mine, fastest, slowest = told[route], min(means.values()), max(means.values())
+        return {
+            "reliability": 0.5 if mine is None else mine[0] / (mine[0] + mine[1]),
+            "latency": 0.5
+            if route not in means
+            else 1 - (means[route] - fastest) / (slowest - fastest),
+        }
+
     def rate_limit(self, route: str) -> float:
         provider, model = route.split("/")
         standing = self.blob.get("models", {}).get(f"{self.prefix}:m:{{{provider}}}:{model}", {})
@@ -322,6 +340,32 @@ async def test_each_score_of_a_record_can_be_recomputed_from_redis_and_the_recor
     assert set(guards) == {"headroom", "rate_limit", "override"}
     assert known.headroom("a/one") < 1
     assert known.rate_limit("b/two") < 1
+
+
+async def test_scores_of_the_classic_family_can_be_recomputed_too(
+    start: Start, http: aiohttp.ClientSession, redis: Redis
+) -> None:
+    smart = [{"id": "auto", "family": "classic", "strategy": "smart", "members": "all"}]
+    gateway = await learned(start, http, smart)
+    await post(http, gateway.base_url, chat())  # the last known good route is known after it
+    await gateway.engine.settle()
+
+    record = await served(http, gateway)
+
+    known, places = FromRedis(redis, gateway.settings.redis.prefix), record["ranking"]
+    assert record["snapshot"]["version"] == known.version
+    added = [one["name"] for place in places for one in place["adjustments"]]
+    assert added == ["lkgp_boost", "clamp"]  # with it the score would be above 1
+    for place in places:
+        values = {factor["name"]: factor["value"] for factor in place["factors"]}
+        for name, value in known.classic(place["route"]).items():
+            assert abs(values[name] - value) <= 1e-9
+        declared = list(KNOWN).index(place["route"])
+        assert values["priority"] == 1 - declared / 2
+        score = sum(factor["weight"] * values[factor["name"]] for factor in place["factors"])
+        score *= WEIGHTS[place["route"]]
+        score += sum(one["delta"] for one in place["adjustments"])
+        assert abs(score - place["score"]) <= 1e-9
 
 
 async def test_each_mean_score_can_be_recomputed_from_redis_alone(
