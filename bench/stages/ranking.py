@@ -15,12 +15,13 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.axes import intelligence_composite
-from cluster_gw.core.routing.catalog import Catalog, Combo, Key, Member, Resolved, Route
+from cluster_gw.core.routing.catalog import Combo, Key, Member, Resolved, Route
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.evidence import build_evidence
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.posterior import seed_chance
-from cluster_gw.core.routing.presets import PRESETS, PeakHours, build_scoring
+from cluster_gw.core.routing.presets import PRESETS, PeakHours, Tuning, build_scoring
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.signals import Bar, RouteSignals, Signals, TargetSignals, route_signals
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
 from cluster_gw.core.routing.strategies.base import StrategyInputs
@@ -51,20 +52,15 @@ def route(number: int) -> Route:
     )
 
 
-def resolved(size: int, strategy: str) -> Resolved:
+def resolved(size: int, family: str, strategy: str) -> Resolved:
     """A combo of so many routes."""
     routes = {one.id: one for one in map(route, range(size))}
     scoring = build_scoring(
-        "bandit",
-        strategy,
-        {},
-        peak_hours=PeakHours(enabled=True),
-        task_share=0.3,
-        explore_unmeasured=0.0,
+        family, strategy, {}, Tuning(peak_hours=PeakHours(enabled=True), task_share=0.3)
     )
     combo = Combo(
         id=ComboId("auto"),
-        family="bandit",
+        family=family,
         strategy=strategy,
         members=tuple(Member(route=name) for name in routes),
         gate=GatePolicy(),
@@ -140,10 +136,10 @@ def main() -> None:
     sizes = parser.parse_args().candidates or SIZES
     print("| what | " + " | ".join(f"{size} candidates, us" for size in sizes) + " |")
     print("|---|" + "---|" * len(sizes))
-    combos = {size: {name: resolved(size, name) for _, name in PRESETS} for size in sizes}
-    for _, name in PRESETS:
-        row = [rank_us(combos[size][name]) for size in sizes]
-        print(f"| {name} | " + " | ".join(f"{us:.1f}" for us in row) + " |")
+    combos = {size: {preset: resolved(size, *preset) for preset in PRESETS} for size in sizes}
+    for preset in PRESETS:
+        row = [rank_us(combos[size][preset]) for size in sizes]
+        print(f"| {preset[1]} ({preset[0]}) | " + " | ".join(f"{us:.1f}" for us in row) + " |")
     for words, work in (
         ("balanced, with tools", lambda c: rank_us(c, wants_tools=True)),
         ("balanced, too long for a quarter", lambda c: rank_us(c, is_long=True)),
@@ -151,7 +147,7 @@ def main() -> None:
         ("balanced, told in full", lambda c: rank_us(c, is_told=True)),
         ("once per snapshot and combo", columns_us),
     ):
-        row = [work(combos[size]["balanced"]) for size in sizes]
+        row = [work(combos[size]["bandit", "balanced"]) for size in sizes]
         print(f"| {words} | " + " | ".join(f"{us:.1f}" for us in row) + " |")
 
 

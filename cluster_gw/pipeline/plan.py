@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_gw.core.routing.candidates import list_candidates
 from cluster_gw.core.routing.catalog import Candidate, Exclusion
-from cluster_gw.core.routing.constraints import constrain, spare_the_tight
+from cluster_gw.core.routing.constraints import constrain, spare_the_tight, told_truly
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.exploration import pick_any, pick_unmeasured
 from cluster_gw.core.routing.ranking import Move, Ranking, to_front
@@ -33,6 +33,8 @@ def make_ranking(
     """
     resolved = context.resolved
     listed, disabled = list_candidates(resolved)
+    if disabled:
+        disabled = told_truly(disabled, context)
     eligible, excluded = constrain(listed, context)
     strategy = strategy or strategy_of(context)
     order = strategy.rank(eligible, context, inputs)

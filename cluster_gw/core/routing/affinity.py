@@ -73,16 +73,20 @@ def rendezvous(routes: Seeds, prompt: int) -> Seeds:
     return weights
 
 
-def leader(routes: Seeds, context: RouteContext) -> int | None:
+def leader(
+    routes: Seeds, context: RouteContext, tiers: NDArray[np.float64] | None = None
+) -> int | None:
     """The place of the route a request's prompt belongs to; None without a prompt or a route.
 
     Args:
         routes: seeds of those that can serve, in declared order.
         context: the request.
+        tiers: of each; only the best of them may lead. None when all are in one.
     """
     text = context.request.affinity_text
     if not text or not routes.size:
         return None
+    rows = np.arange(routes.size) if tiers is None else np.flatnonzero(tiers == tiers.min())
     if context.resolved.scoring.is_fnv:
-        return rotation(text, routes.size)
-    return int(np.argmax(rendezvous(routes, seed(context.affinity_key))))
+        return int(rows[rotation(text, rows.size)])
+    return int(rows[np.argmax(rendezvous(routes[rows], seed(context.affinity_key)))])

@@ -8,66 +8,70 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Narrowed
+from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Narrowed, Route
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Move
 
 DROPS_FORMAT: Final = "no_response_format"
 """The quirk of providers that answer in their own form whatever `response_format` says."""
 
-Constraint = Callable[[Candidate, RouteContext], str | None]
-"""Answers why the candidate cannot serve, or None when it can."""
+Constraint = Callable[[Route, RouteContext], str | None]
+"""Answers why the route cannot serve, or None when it can."""
 
 
-def _is_in_scope(candidate: Candidate, _context: RouteContext) -> str | None:
-    route = candidate.route
+def _is_in_scope(route: Route, _context: RouteContext) -> str | None:
     if route.keys or not route.scoped_keys:
         return None
     return f"no usable key: {route.scoped_keys} key(s) serve other models only"
 
 
-def _has_key(candidate: Candidate, _context: RouteContext) -> str | None:
-    return None if candidate.route.keys else "no key of this provider may serve the model"
+def _has_key(route: Route, _context: RouteContext) -> str | None:
+    return None if route.keys else "no key of this provider may serve the model"
 
 
-def _sees_images(candidate: Candidate, context: RouteContext) -> str | None:
-    if context.needs.vision and not candidate.route.vision:
+def _sees_images(route: Route, context: RouteContext) -> str | None:
+    if context.needs.vision and not route.vision:
         return "no vision support"
     return None
 
 
-def _calls_tools(candidate: Candidate, context: RouteContext) -> str | None:
-    if context.needs.tools and not candidate.route.tools:
+def _calls_tools(route: Route, context: RouteContext) -> str | None:
+    if context.needs.tools and not route.tools:
         return "no tool-calling support"
     return None
 
 
-def _keeps_format(candidate: Candidate, context: RouteContext) -> str | None:
-    if context.needs.format and DROPS_FORMAT in candidate.route.quirks:
+def _keeps_format(route: Route, context: RouteContext) -> str | None:
+    if context.needs.format and DROPS_FORMAT in route.quirks:
         return "the provider drops response_format"
     return None
 
 
-def _fits_context(candidate: Candidate, context: RouteContext) -> str | None:
-    window = candidate.route.context_window
+def _fits_context(route: Route, context: RouteContext) -> str | None:
+    window = route.context_window
     estimate = context.demand.total_tokens
     if window is not None and window < estimate:
         return f"context {window} < estimated {estimate}"
     return None
 
 
-def _fits_tpm(candidate: Candidate, context: RouteContext) -> str | None:
-    tpm = candidate.route.limits.tpm
+def _fits_tpm(route: Route, context: RouteContext) -> str | None:
+    tpm = route.limits.tpm
     estimate = context.demand.total_tokens
     if tpm is not None and tpm < estimate:
         return f"tpm limit {tpm} < estimated {estimate}"
     return None
 
 
-CONSTRAINTS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
+CAPABILITIES: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
     (ExclusionCode.NO_VISION, _sees_images),
     (ExclusionCode.NO_TOOLS, _calls_tools),
     (ExclusionCode.NO_FORMAT, _keeps_format),
+)
+"""What a route can do at all, whether it is switched on or not."""
+
+CONSTRAINTS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
+    *CAPABILITIES,
     (ExclusionCode.CONTEXT_WINDOW, _fits_context),
     (ExclusionCode.TOO_LARGE, _fits_tpm),
     (ExclusionCode.KEY_SCOPE, _is_in_scope),
@@ -136,6 +140,14 @@ def spare_the_tight(
     )
 
 
+def told_truly(exclusions: tuple[Exclusion, ...], context: RouteContext) -> tuple[Exclusion, ...]:
+    """Say of routes that are not asked at all what would be in the way even if they were.
+
+    Who sends an image to a combo that has no eyes must learn that, whatever is switched off in it.
+    """
+    return tuple([_first_failure(one.route, context, CAPABILITIES) or one for one in exclusions])
+
+
 def _narrow(candidates: tuple[Candidate, ...], context: RouteContext) -> Narrowed:
     eligible, excluded = _look(candidates, context)
     if not excluded:
@@ -153,7 +165,7 @@ def _look(
     eligible: list[Candidate] = []
     excluded: list[Exclusion] = []
     for candidate in candidates:
-        exclusion = _first_failure(candidate, context)
+        exclusion = _first_failure(candidate.route, context)
         if exclusion is None:
             eligible.append(candidate)
         else:
@@ -161,9 +173,13 @@ def _look(
     return tuple(eligible), tuple(excluded)
 
 
-def _first_failure(candidate: Candidate, context: RouteContext) -> Exclusion | None:
-    for code, constraint in CONSTRAINTS:
-        detail = constraint(candidate, context)
+def _first_failure(
+    route: Route,
+    context: RouteContext,
+    constraints: tuple[tuple[ExclusionCode, Constraint], ...] = CONSTRAINTS,
+) -> Exclusion | None:
+    for code, constraint in constraints:
+        detail = constraint(route, context)
         if detail is not None:
-            return Exclusion(route=candidate.route, code=code, detail=detail)
+            return Exclusion(route=route, code=code, detail=detail)
     return None

@@ -11,8 +11,9 @@ def pick_unmeasured(
 ) -> Candidate | None:
     """Pick a route to try out of turn; mostly None.
 
-    A try is never spent on a route that cannot serve the request or may not be asked for, that the
-    operator has zeroed or that is not of the best tier, nor while few providers are usable.
+    A try is never spent on a route that cannot serve the request, may not be asked or has nothing
+    left, that the operator has zeroed or that is not of the best tier, nor while few providers are
+    usable.
 
     Args:
         candidates: those that can serve, at their declared places.
@@ -27,7 +28,7 @@ def pick_unmeasured(
     found = [
         candidates[row]
         for row in evidence.tried
-        if not signals.is_barred(candidates[row].route, inputs.now_s)
+        if signals.may_serve(candidates[row].route, inputs.now_s)
     ]
     return found[int(chance.integers(len(found)))] if found else None
 
@@ -37,7 +38,7 @@ def pick_any(
 ) -> Candidate | None:
     """Pick any route of the best tier to try out of turn, the leader included; mostly None.
 
-    What the operator has zeroed and what may not be asked for is never picked.
+    What the operator has zeroed, what may not be asked and what has nothing left is never picked.
 
     Args:
         candidates: best first.
@@ -53,6 +54,6 @@ def pick_any(
         for candidate in candidates
         if candidate.match_tier == candidates[0].match_tier
         and candidate.route.weight > 0
-        and not signals.is_barred(candidate.route, inputs.now_s)
+        and signals.may_serve(candidate.route, inputs.now_s)
     ]
     return found[int(chance.integers(len(found)))] if found else None

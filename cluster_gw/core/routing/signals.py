@@ -121,6 +121,13 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
         bar = self.barred.get(route.id)
         return bar is not None and now_s < bar.until_s
 
+    def may_serve(self, route: Route, now_s: float) -> bool:
+        """Whether a try would not be wasted: a key may be asked for and something is left."""
+        return (
+            not self.is_barred(route, now_s)
+            and self.routes.get(route.id, UNKNOWN_ROUTE).remaining > 0
+        )
+
 
 NO_SIGNALS: Final = Signals()
 

@@ -6,7 +6,12 @@ from typing import Final
 import pytest
 
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.appraisal import places_of, relative_latency, reliability_of
+from cluster_gw.core.routing.appraisal import (
+    appraisal_of,
+    places_of,
+    relative_latency,
+    reliability_of,
+)
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.exploration import pick_any
 from cluster_gw.core.routing.posterior import seed_chance
@@ -14,11 +19,13 @@ from cluster_gw.core.routing.presets import Tuning, build_scoring
 from cluster_gw.core.routing.ranking import Order
 from cluster_gw.core.routing.signals import Bar
 from cluster_gw.core.routing.statistics import NO_STATISTICS, Statistics
+from cluster_gw.core.routing.strategies.two_choices import HEALTH_SHARE, RELIABILITY_SHARE
 from cluster_gw.pipeline.plan import make_ranking
 from cluster_gw.units import RouteId
 from tests.core.routing.pool import NOON_S, Known, Pool, places
 from tests.pipeline.catalogs import make_route
 
+AFFINITY: Final = "prefix-affinity"
 FNV: Final = Tuning(is_fnv=True, lkgp_boost=0.10)
 
 
@@ -192,7 +199,10 @@ def test_two_choices_prefer_the_healthier_and_more_reliable() -> None:
 
     firsts = Counter(places(pool.rank(seed_chance(n)))[0] for n in range(600))
 
-    # a scores .96, b 1.00, c .50: of the three pairs b wins two, a one, c none.
+    appraisal = appraisal_of(pool.candidates, pool.resolved, pool.signals)
+    scores = HEALTH_SHARE * appraisal.health + RELIABILITY_SHARE * appraisal.reliability
+    assert scores.round(9).tolist() == [0.96, 1.00, 0.50]
+    # Of the three pairs b wins two, a one, c none.
     assert firsts[2] == 0
     assert firsts[1] == pytest.approx(400, abs=60)
 
@@ -230,3 +240,22 @@ def test_exploration_is_off_without_its_share() -> None:
     ranking = [make_ranking(pool.context(), pool.inputs(seed_chance(n))) for n in range(50)]
 
     assert all(one.candidates[0].position == 0 and not one.moves for one in ranking)
+
+
+@pytest.mark.parametrize("is_fnv", [False, True])
+def test_the_affinity_factor_goes_to_the_route_that_prefix_affinity_would_lead_with(
+    is_fnv: bool,
+) -> None:
+    tuning = Tuning(is_fnv=is_fnv)
+    known = [Known(tier=1), Known(), Known(tier=1), Known(), Known()]
+    scored, alone = (Pool(known, name, "classic", tuning=tuning) for name in ("smart", AFFINITY))
+    led = set()
+    for number in range(40):
+        text = f"prompt {number}"
+        order = scored.strategy.rank(scored.candidates, scored.context(text=text), scored.inputs())
+        leads = alone.strategy.rank(alone.candidates, alone.context(text=text), alone.inputs())
+        marked = [one for one in order.tell() if "cache-affinity" in one.reasons]
+        assert [one.candidate.position for one in marked] == places(leads)[:1]
+        led.add(places(leads)[0])
+
+    assert led == {1, 3, 4}

@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
 from cluster_gw.core.routing.candidates import list_candidates
-from cluster_gw.core.routing.catalog import ExclusionCode
+from cluster_gw.core.routing.catalog import Exclusion, ExclusionCode
 from cluster_gw.core.routing.constraints import (
+    CAPABILITIES,
     CONSTRAINTS,
     DROPS_FORMAT,
     constrain,
     spare_the_tight,
+    told_truly,
 )
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.providers.quirks import QUIRKS
@@ -182,3 +184,16 @@ def test_a_window_without_margin_stays_in_its_tier() -> None:
 
 def test_where_all_windows_are_wide_or_too_small_nothing_moves() -> None:
     assert fitting(1600, 600, None, 8000, 100) == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize("code", [code for code, _ in CAPABILITIES])
+def test_a_route_that_is_switched_off_and_unable_is_told_as_unable(code: ExclusionCode) -> None:
+    """Else a combo that has no eyes would say that it might see later."""
+    context = context_for(GOOD)
+    off = (GOOD, MISFITS[code])
+    told = told_truly(
+        tuple(Exclusion(route=one, code=ExclusionCode.DISABLED, detail="off") for one in off),
+        context,
+    )
+
+    assert [one.code for one in told] == [ExclusionCode.DISABLED, code]

@@ -2,6 +2,7 @@
 
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.posterior import seed_chance
+from cluster_gw.core.routing.presets import Tuning
 from cluster_gw.core.routing.signals import Bar
 from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.pipeline.plan import make_ranking
@@ -10,6 +11,7 @@ from tests.core.routing.pool import Known, Pool
 BEST = Known(statistics=Statistics(1000.0, 0.0), intelligence=1000.0)
 POOR = Known(points=10.0, headroom=0.1)
 REST = Bar(gate=Gate.COOLDOWN, until_s=1e9)
+ALWAYS = Tuning(exploration=1.0)
 
 
 def firsts(pool: Pool, requests: int = 400, *, tools: bool = False) -> list[int]:
@@ -50,6 +52,7 @@ def test_no_try_is_spent_on_what_is_zeroed_known_barred_or_unable() -> None:
         Known(weight=0.0),
         Known(statistics=Statistics(3.0, 2.0), points=10.0, headroom=0.1),
         Known(bar=REST),
+        Known(headroom=0.0),
         Known(tier=1),
     ):
         pool = Pool([BEST, hopeless, unable], explore=1.0)
@@ -67,3 +70,9 @@ def test_without_chance_nothing_is_tried() -> None:
     pool = Pool([BEST, POOR], explore=1.0)
 
     assert make_ranking(pool.context(), pool.inputs()).candidates[0].position == 0
+
+
+def test_a_try_of_the_classic_family_is_not_spent_on_what_has_nothing_left() -> None:
+    pool = Pool([BEST, Known(headroom=0.0), Known(bar=REST)], "smart", "classic", tuning=ALWAYS)
+
+    assert set(firsts(pool, 50)) == {0}

@@ -121,3 +121,20 @@ def test_peak_hours_within_a_day_are_in_their_zone() -> None:
 def test_equal_hours_and_hours_that_are_off_are_never_peak() -> None:
     for hours in (PeakHours(enabled=True, start_hour=7, end_hour=7), PeakHours()):
         assert not any(hours.holds(at(hour)) for hour in range(24))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "raw"),
+    [
+        ("smart", (30, 20, 15, 15, 15, 5)),
+        ("quality", (20, 25, 5, 35, 10, 5)),
+        ("fast", (25, 20, 40, 0, 10, 5)),
+        ("reliable", (30, 40, 10, 0, 15, 5)),
+        ("cheap", (30, 20, 10, 0, 5, 35)),
+    ],
+)
+def test_raw_weights_of_the_classic_family_are_the_published_ones(
+    strategy: str, raw: tuple[int, ...]
+) -> None:
+    assert tuple(PRESETS["classic", strategy].values()) == raw
+    assert tuple(PRESETS["classic", strategy]) == FACTORS["classic"]

@@ -54,7 +54,7 @@ class Classic(Weighted):
 def affinity_column(appraisal: Appraisal, context: RouteContext) -> Floats:
     """1 for the route the prompt belongs to, 0 for the others; neutral without a prompt."""
     size = len(appraisal.candidates)
-    place = leader(appraisal.routes, context)
+    place = leader(appraisal.routes, context, appraisal.tiers)
     if place is None:
         return np.full(size, NEUTRAL)
     values = np.zeros(size)
