@@ -22,7 +22,8 @@ Look at one with `cluster-gw redis HGETALL 'gw1:w:{openai.key-1}:key-1:gpt-4o'`,
 account with `cluster-gw redis SCAN 0 MATCH 'gw1:*{openai.key-1}*' COUNT 1000`.
 
 Scripts tell all workers of changes on the channel `gw1:events`: `health <key> <gate or well> <for
-how many ms> <when>`. Listen with `redis-cli SUBSCRIBE gw1:events`; nothing relies on it.
+how many ms> <when>`, `config <version> <when>` and others. Listen with `redis-cli SUBSCRIBE
+gw1:events`; nothing relies on it.
 
 This page is generated: `make manifest`.
 

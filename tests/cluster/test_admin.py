@@ -1,11 +1,13 @@
 """The admin API of a group: any worker answers, whoever of them dies."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.pages import lines_of, run
 from tests.cluster.pools import one_model
 from tests.fakes.admin import ENVIRON, call
 from tests.fakes.group import GatewayGroup
@@ -14,7 +16,7 @@ from tests.fakes.waiting import until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def group() -> Iterator[GatewayGroup]:
     with GatewayGroup(one_model("http://127.0.0.1:9/v1"), workers=2, environ=ENVIRON) as running:
         yield running
@@ -47,6 +49,19 @@ def test_error_has_the_one_shape(
 
     assert (answer.status, answer.body["error"]["code"]) == (status, code)
     assert answer.body["error"]["request_id"] == answer.headers["x-gw-request-id"]
+
+
+def test_each_line_of_the_page_does_what_it_says(group: GatewayGroup) -> None:
+    outputs = [run(group, line) for line in lines_of("docs/admin.md")]
+
+    strategy, chain, model, stored, ready, undone = outputs
+    assert json.loads(strategy)["strategy"] == "weighted"
+    assert json.loads(chain)["items"][0]["route"] == "a/sim-small"
+    assert json.loads(model)["enabled"] is False
+    version, patches = stored.splitlines()
+    assert (version, sorted(json.loads(patches))) == ("3", ["combos", "models"])
+    assert json.loads(ready)["config_version"] == 4
+    assert json.loads(undone)["changes"] == {}
 
 
 def test_another_worker_answers_when_one_is_killed(group: GatewayGroup) -> None:

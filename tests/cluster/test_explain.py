@@ -1,10 +1,6 @@
 """Three workers in groups of their own: what one serves, any other explains; and its page holds."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.architecture.source_tree import ROOT
 from tests.cluster.fleet import Fleet, running_fleet
+from tests.cluster.pages import lines_of, run
 from tests.cluster.pools import chat, one_model
 from tests.fakes.admin import ENVIRON, call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
@@ -21,7 +17,6 @@ from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
 
-PAGE: Final = (ROOT / "docs/explain.md").read_text(encoding="utf-8")
 FAILS: Final = '[[sim {"id": "once", "fault": {"kind": "status", "code": 500}, "times": 1}]]'
 
 
@@ -132,31 +127,16 @@ def test_embedded_redis_is_found_and_what_was_changed_while_running_counts(
         assert told["config_version"] == served["config_version"] > 1
 
 
-def run(group: GatewayGroup, line: str, **environ: str) -> str:
-    """Run a line of the page, as if it were typed beside the configuration of a group."""
-    here = line.replace("127.0.0.1:8081", group.admin_url.removeprefix("http://"))
-    done = subprocess.run(
-        ["/bin/sh", "-ec", here.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
-        env={**os.environ, **ENVIRON, "GW_CONFIG": str(group.config_path), **environ},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
-
-
-def lines_of_the_page() -> list[str]:
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
-    return [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-
-
 def test_each_line_of_the_page_answers_as_it_says(fleet: Fleet) -> None:
     name, _ = serve(fleet.groups[0], FAILS)
     record(fleet.groups[0], name)
     until(lambda: b'"statistics"' in fleet.redis.command("HGET", "gw1:{snap}:cur", "blob"))
 
-    outputs = [run(fleet.groups[1], line, ID=name) for line in lines_of_the_page()]
+    lines = lines_of("docs/explain.md")
+    # The last line shows a snapshot; one that knows of the request comes within some seconds.
+    until(lambda: '"statistics"' in run(fleet.groups[1], lines[-1]), 20.0)
+
+    outputs = [run(fleet.groups[1], line, ID=name) for line in lines]
 
     foreseen, table, sampled, found, plain, notable, snapshot = outputs
     assert json.loads(foreseen)["ranking"][0]["rank"] == 1

@@ -128,6 +128,13 @@ async def test_body_that_is_no_object_is_refused(
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
 
 
+async def test_other_method_is_told_which_there_are(admin: httpx.AsyncClient) -> None:
+    answer = await admin.patch("/api/combos/auto", json={})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "PUT", "DELETE"}
+
+
 async def test_combo_whose_name_has_a_slash_is_found(admin: httpx.AsyncClient) -> None:
     answer = await admin.put("/api/combos/team%2Fx", json={"strategy": "fastest"})
 

@@ -1,9 +1,11 @@
 """Every route of the admin API; a noun joins with one line."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from cluster_gw.server.admin.answers import answers_to_faults
@@ -20,6 +22,7 @@ from cluster_gw.server.admin.profiles import profile_routes
 from cluster_gw.server.admin.requests import request_routes
 from cluster_gw.server.admin.routing import routing_routes
 
+Endpoint = Callable[[Request], Awaitable[Response]]
 NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     combo_routes,
     profile_routes,
@@ -40,7 +43,26 @@ def build_admin(desk: Desk) -> Starlette:
 
     Its callers are known already: only the supervisor of the group reaches the control socket.
     """
-    routes = [route for noun in NOUNS for route in noun(desk)]
+    routes = joined(route for noun in NOUNS for route in noun(desk))
     app = Starlette(routes=routes, exception_handlers=answers_to_faults(desk))
     app.router.redirect_slashes = False
     return app
+
+
+def joined(routes: Iterable[Route]) -> list[Route]:
+    """Give one route for each path, so that its 405 names all methods that it has."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for route in routes:
+        methods = by_path.setdefault(route.path, {})
+        methods |= dict.fromkeys(route.methods or (), route.endpoint)
+    return [
+        Route(path, _by_method(methods), methods=sorted(methods))
+        for path, methods in by_path.items()
+    ]
+
+
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        return await endpoints[request.method](request)
+
+    return answer

@@ -1,0 +1,35 @@
+"""Lines of the documents, run as if somebody typed them beside a running group."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import Final
+
+from tests.architecture.source_tree import ROOT
+from tests.fakes.admin import ENVIRON
+from tests.fakes.group import GatewayGroup
+
+BLOCK: Final = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+
+
+def lines_of(page: str) -> list[str]:
+    """Every line of the shell blocks of a page, continued ones as one."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [
+        line for block in BLOCK.findall(text) for line in block.replace("\\\n", "").splitlines()
+    ]
+
+
+def run(group: GatewayGroup, line: str, **environ: str) -> str:
+    """Run a line of a page; what it printed."""
+    here = line.replace("127.0.0.1:8081", group.admin_url.removeprefix("http://"))
+    done = subprocess.run(
+        ["/bin/sh", "-ec", here.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
+        env={**os.environ, **ENVIRON, "GW_CONFIG": str(group.config_path), **environ},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
