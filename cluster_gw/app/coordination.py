@@ -8,6 +8,7 @@ from cluster_gw.background.heartbeat import Heartbeat
 from cluster_gw.background.reaper import LOOK_S, ROLE, Reaper
 from cluster_gw.background.runner import Runner
 from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.shares import shared
 from cluster_gw.server.serving import Current
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -100,9 +101,12 @@ class Coordination:
                 await self.membership.leave()
 
     def _targets(self) -> Iterator[TargetLimits]:
-        for by_key in self._current.serving.runtime.targets.values():
+        serving = self._current.serving
+        for by_key in serving.runtime.targets.values():
             for target in by_key.values():
                 yield target.limits
+                for share in serving.clients.shares:
+                    yield shared(target.limits, share)
 
     def _note_reaped(self, dead: Sequence[DeadWorker], leases: int) -> None:
         self._registry.add(catalog.LEASES_REAPED, value=leases)

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
+from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.runtime import QueuePolicy, RecordPolicy, RoutingPolicy, Runtime
@@ -109,6 +110,7 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
         scope=scope,
         detail=client.detail,
         allowance=_allowance(client.limits),
+        share=_share(client),
     )
 
 
@@ -121,6 +123,14 @@ def _scope(named: str, routes: Catalog) -> set[str]:
     if resolved is None:
         return set()
     return {resolved.combo, *(route.id for route in (*resolved.routes, *resolved.disabled))}
+
+
+def _share(client: ClientSettings) -> ClientShare | None:
+    """The part of a key's limits a client may take, None for all of them."""
+    ratio = client.limits.key_share
+    if ratio is None or ratio == 1:
+        return None
+    return ClientShare(client=ClientId(client.id), ratio=ratio)
 
 
 def _allowance(limits: ClientLimits) -> Allowance | None:

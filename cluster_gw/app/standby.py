@@ -153,9 +153,12 @@ class Standby:
         put(catalog.JOURNAL_REPLAYED, value=alone.journal.replayed)
 
     def _windows(self) -> Iterator[str]:
-        for by_key in self._current.serving.runtime.targets.values():
+        runtime = self._current.serving.runtime
+        for by_key in runtime.targets.values():
             for target in by_key.values():
                 yield from self._plans.of(target.limits).windows
+        for limits in runtime.shares.asked_for():
+            yield from self._plans.of(limits).windows
 
     def _caps(self) -> Iterator[str]:
         for by_key in self._current.serving.runtime.targets.values():

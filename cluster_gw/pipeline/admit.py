@@ -19,7 +19,8 @@ from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
 from cluster_gw.store.alone import AwayError, HeldBackError
 from cluster_gw.store.clients import Asked
 from cluster_gw.store.outages import SCOPE_PROVIDER
-from cluster_gw.telemetry.catalog import REFUSALS
+from cluster_gw.store.plan import SCOPE_CLIENT
+from cluster_gw.telemetry.catalog import REFUSALS, SHARE_REFUSALS
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S, LeaseId
 
@@ -110,6 +111,8 @@ class Admitter:
         if isinstance(answer, Refusal):
             exchange.is_degraded |= self._admissions.is_alone(target.limits)
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
+            if answer.scope == SCOPE_CLIENT:
+                self._registry.add(SHARE_REFUSALS, answer.gate.value)
             return answer
         if answer.is_local:
             exchange.is_degraded = True
@@ -133,14 +136,14 @@ class Admitter:
     def could_serve(self, exchange: Exchange, target: Target) -> bool:
         """Whether nothing that is known here speaks against a target that was not tried yet."""
         tokens = self._estimator.known(exchange, target).total_tokens
-        return not self._admissions.is_refused(target.limits, tokens)
+        return not self._admissions.is_refused(exchange.limits_of(target), tokens)
 
     def barred_ms(self, exchange: Exchange, target: Target) -> int:
         """How long a target that was tried is known to be barred; 0 when it is not, or forever."""
         tokens = self._estimator.known(exchange, target).total_tokens
         known = (
             self._conditions.barring(target) if self._conditions.are_known else None,
-            self._admissions.barring(target.limits, tokens),
+            self._admissions.barring(exchange.limits_of(target), tokens),
         )
         return max(
             (bar.retry_after_ms for bar in known if bar and bar.gate not in NEVER_BY_WAITING),
@@ -174,7 +177,7 @@ class Admitter:
         demand = exchange.reserved = self._estimator.demand(exchange, target)
         try:
             answer = await self._admissions.reserve(
-                target.limits,
+                exchange.limits_of(target),
                 _lease_id(exchange),
                 demand,
                 ttl_ms=self._ttl_ms(exchange, target, asked_at_s),

@@ -57,11 +57,12 @@ class Estimator:
             return exchange.context.demand
         if not pair.is_used:
             self._use(pair)
-        return corrected(exchange, pair.ratios, target.most_tokens)
+        return corrected(exchange, pair.ratios, exchange.most_tokens_of(target))
 
     def known(self, exchange: Exchange, target: Target) -> Demand:
         """The same of a target that it may not be sent to."""
-        return corrected(exchange, self._ratios(exchange, target.route.id), target.most_tokens)
+        ratios = self._ratios(exchange, target.route.id)
+        return corrected(exchange, ratios, exchange.most_tokens_of(target))
 
     def largest(self, exchange: Exchange, allowance: Allowance) -> Demand:
         """What a request takes at most on any route of its ranking, each side by itself."""

@@ -4,6 +4,7 @@ import msgspec
 
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.outcome.charge import TokenSource
 from cluster_gw.core.outcome.trace import AttemptRecord, KeyOrdinals, Skipped
@@ -16,7 +17,7 @@ from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.store.admission import Refusal
+from cluster_gw.store.admission import Refusal, TargetLimits
 from cluster_gw.store.clients import Claim, Standing, Used
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import ClientId
@@ -82,6 +83,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         records: failed attempts, and the successful one once it has ended.
         skipped: targets and routes that were not called, and why.
         allowance: bounds of the client, None when it has none.
+        share: the part of a key's limits it may take, None for all of them.
         hold: its claim while that is not settled.
         standing: what the client had left when this request was held or refused.
         used: what the attempts were charged, for the hold.
@@ -112,6 +114,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     reserved: Demand | None = None
     pair: Pair | None = None
     allowance: Allowance | None = None
+    share: ClientShare | None = None
     hold: Hold | None = None
     standing: Standing | None = None
     used: Used = msgspec.field(default_factory=Used)
@@ -125,6 +128,17 @@ class Exchange(msgspec.Struct, kw_only=True):
     def demand(self) -> Demand:
         """The estimate under which the present attempt was admitted."""
         return self.reserved or self.context.demand
+
+    def limits_of(self, target: Target) -> TargetLimits:
+        """What its client is held to at a target."""
+        share = self.share
+        return target.limits if share is None else self.runtime.shares.of(target, share).limits
+
+    def most_tokens_of(self, target: Target) -> int | None:
+        """How far learning may raise its estimate at a target."""
+        if self.share is None:
+            return target.most_tokens
+        return self.runtime.shares.of(target, self.share).most_tokens
 
     def key_ordinal(self, target: Target) -> int:
         """Number of a key in this request, from 1, by first use."""

@@ -62,8 +62,8 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
         ratios = await self._ratios(exchange)
         refusals = await self.gates.look(
             (
-                one.limits,
-                corrected(exchange, ratios.get(one.route.id, PLAIN), one.most_tokens),
+                exchange.limits_of(one),
+                corrected(exchange, ratios.get(one.route.id, PLAIN), exchange.most_tokens_of(one)),
             )
             for one in free
         )

@@ -15,6 +15,7 @@ from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.resolution import Catalog
+from cluster_gw.pipeline.shares import Shares
 from cluster_gw.pipeline.targets import Targets
 
 
@@ -68,6 +69,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secrets: every configured credential, struck out of whatever an upstream writes: a
             provider may quote a key that is not its own.
+        shares: the targets as clients with a share of them may use them.
     """
 
     catalog: Catalog
@@ -76,6 +78,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     fallback_detail: bool = False
     records: RecordPolicy = RecordPolicy()
+    shares: Shares = msgspec.field(default_factory=Shares)
 
     def __repr__(self) -> str:
         """Name the version only: a repr may reach a log."""

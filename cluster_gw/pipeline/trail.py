@@ -15,6 +15,7 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.waiting import Refused
 from cluster_gw.store.admission import Refusal
+from cluster_gw.store.plan import SCOPE_CLIENT
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.redact import redact
 
@@ -30,6 +31,8 @@ HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
         Gate.TRIAL_TAKEN: "is being tried by one request",
     }
 )
+
+SCOPE_WORDS: Final[Mapping[str, str]] = MappingProxyType({SCOPE_CLIENT: "client's share"})
 
 
 def record_success(
@@ -122,7 +125,8 @@ def refusal_words(refusal: Refusal) -> str:
     """One short sentence: what refuses, and of what."""
     words = HEALTH_WORDS.get(refusal.gate)
     if words is None:
-        return f"{refusal.gate.value} of the {refusal.scope} is used up"
+        scope = SCOPE_WORDS.get(refusal.scope, refusal.scope)
+        return f"{refusal.gate.value} of the {scope} is used up"
     return f"the {refusal.scope} {words}"
 
 

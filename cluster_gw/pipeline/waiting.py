@@ -50,7 +50,8 @@ class WaitingRoom:
 
     Attributes:
         depth: requests in all lines.
-        lines: by the targets waited for, each a route and a key.
+        lines: by the targets waited for, each a route and a key; clients with a share of these have
+            lines of their own.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -145,7 +146,11 @@ class Turn:
             line.ring()
 
     def _find(self) -> Line | None:
-        self._wanted = self._wanted or frozenset((t.route.id, t.key.id) for t in self._targets)
+        if not self._wanted:
+            self._wanted = frozenset((t.route.id, t.key.id) for t in self._targets)
+            share = self._exchange.share
+            if share is not None:  # what it waits for may be there for others already
+                self._wanted |= {(share.client, "")}
         return self._room.lines.get(self._wanted)
 
     def _join(self, line: Line) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.core.limits.allowance import Allowance
+from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.errors import ErrorBody
 from cluster_gw.units import MS_PER_S, ClientId, ComboId, RouteId
 
@@ -29,6 +30,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         scope: names it may ask for as `model`; None means everything.
         detail: it may see how its requests were routed.
         allowance: its limits, None when it has none.
+        share: the part of a key's limits it may take, None for all of them.
     """
 
     id: ClientId
@@ -36,6 +38,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     scope: frozenset[str] | None = None
     detail: bool = False
     allowance: Allowance | None = None
+    share: ClientShare | None = None
 
     def may_use(self, combo: ComboId | RouteId) -> bool:
         """Whether the client may ask for this combo or route."""
@@ -51,14 +54,18 @@ class Clients:
 
     Attributes:
         limited: clients that have limits of their own.
+        shares: of those that may take a part of a key's limits only.
     """
 
     def __init__(self, clients: Iterable[Client], *, is_open: bool) -> None:
         self._by_prefix: dict[bytes, list[Client]] = {}
         self.limited: list[ClientId] = []
+        self.shares: list[ClientShare] = []
         for client in clients:
             if client.allowance is not None:
                 self.limited.append(client.id)
+            if client.share is not None:
+                self.shares.append(client.share)
             self._by_prefix.setdefault(client.key_digest[:PREFIX_BYTES], []).append(client)
         # Credentials that were found right, one for each client at most: hashing costs more than
         # the rest. A look-up tells no more by its time than that a key is wrong.

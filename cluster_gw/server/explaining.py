@@ -93,6 +93,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
     exchange = Exchange(
         id=LABEL,
         client=client.id,
+        share=client.share,
         request=context.request,
         surface=surface,
         hints=hints,

@@ -160,6 +160,7 @@ class Inference:
             id=arrival.id,
             client=client.id,
             allowance=client.allowance,
+            share=client.share,
             request=context.request,
             surface=self._surface,
             hints=hints,

@@ -271,7 +271,7 @@ class ComboSettings(Section, frozen=True, kw_only=True):
 
 
 class ClientLimits(Section, frozen=True, kw_only=True):
-    """Bounds of one client over everything it calls; None is not limited.
+    """Bounds of one client; None is not limited. But for `key_share` over everything it calls.
 
     Attributes:
         rpm: requests a minute.
@@ -279,6 +279,8 @@ class ClientLimits(Section, frozen=True, kw_only=True):
         concurrency: requests at the same time.
         monthly_tokens: tokens a calendar month (UTC).
         monthly_usd: USD a calendar month (UTC), at the models' prices.
+        key_share: how much of `rpm`, `rpd`, `tpm` and `tpd` of each key, model and account it may
+            take, rounded down, but one request at least: 0.5 is half of each; 1 is all.
     """
 
     rpm: Count | None = None
@@ -286,6 +288,7 @@ class ClientLimits(Section, frozen=True, kw_only=True):
     concurrency: Count | None = None
     monthly_tokens: Annotated[int, Meta(ge=0, le=10**15)] | None = None
     monthly_usd: Score | None = None
+    key_share: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
 
 
 class ClientSettings(Section, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import NotSentError, Reply
 from cluster_gw.store.lease import Lease, Outcome, Refusal, Settlement, TargetLimits
 from cluster_gw.store.packing import bulk
-from cluster_gw.store.plan import HEALTH_SCOPES, SCOPE_MODEL, Days, Plan, Plans
+from cluster_gw.store.plan import HEALTH_SCOPES, SCOPE_CLIENT, SCOPE_MODEL, Days, Plan, Plans
 from cluster_gw.store.refusals import Refusals
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
@@ -305,7 +305,10 @@ class Admissions:
             gate=Gate.RECORD_UNREADABLE, scope=SCOPE_MODEL, retry_after_ms=UNREADABLE_RETRY_MS
         )
         now_s = self._monotonic_s()
-        self.refusals.remember(plan.subject(1), refusal, demand_tokens=demand_tokens, now_s=now_s)
+        # Of a client with a share it may be that; whoever else has the same trouble will be told.
+        position = len(plan.windows) if plan.scopes[-1] == SCOPE_CLIENT else 1
+        subject = plan.subject(position)
+        self.refusals.remember(subject, refusal, demand_tokens=demand_tokens, now_s=now_s)
         return refusal
 
     def _refused(self, plan: Plan, demand_tokens: int, reply: list[Reply]) -> Refusal:

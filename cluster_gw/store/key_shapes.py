@@ -39,6 +39,13 @@ KEY_SHAPES: Final = (
         content="The same for an account over all its keys; only where the account has limits.",
     ),
     KeyShape(
+        pattern="w:{<provider>.<account>}:<key>:<model>:<client>",
+        type="hash",
+        ttl="27 h",
+        content="The same for what one client takes of such a window, or of that of key or account "
+        "(…:<key>:_all:<client>, …:_acct:<client>); only of clients with limits.key_share.",
+    ),
+    KeyShape(
         pattern="w:{<provider>.<account>}:<key>:_caps",
         type="hash",
         ttl="32 days",

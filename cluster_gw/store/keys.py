@@ -96,6 +96,10 @@ class Keys:
         """The window of an account over all its keys."""
         return self._window(slot, WHOLE_ACCOUNT)
 
+    def client_share(self, window: str, client: str) -> str:
+        """The window of what one client takes of another window, in the same slot."""
+        return f"{window}:{encode_part(client)}"
+
     def _window(self, slot: str, name: str) -> str:
         return f"{self.prefix}:w:{slot}:{name}"
 

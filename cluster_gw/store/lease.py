@@ -10,6 +10,7 @@ import msgspec
 
 from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.caps import PLAIN_WEIGHT, Caps
+from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.cooldown import Cooldown
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
 from cluster_gw.core.routing.statistics import Sample
@@ -24,6 +25,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             where nothing else is said.
         caps: of the key over all its models.
         token_weight: of the model in its key's daily tokens, thousandths.
+        share: the client that asks, where it may take a part of each window only.
     """
 
     provider: str
@@ -37,6 +39,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     caps: Caps = Caps()
     token_weight: int = PLAIN_WEIGHT
     host: str = ""
+    share: ClientShare | None = None
 
     def __post_init__(self) -> None:
         """Fill the host in: it is looked at with every answer."""

@@ -1,10 +1,12 @@
 """What the admission scripts need of a target and of a day, worked out once instead of per call."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from cluster_gw.core.limits.caps import WEIGHT_SCALE, Caps
+from cluster_gw.core.limits.client_share import share_of
 from cluster_gw.core.limits.windows import CalendarDay, Gate, Limits, calendar_day
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
@@ -16,8 +18,10 @@ SCOPE_NONE: Final = "none"
 SCOPE_MODEL: Final = "model"
 SCOPE_KEY: Final = "key"
 SCOPE_ACCOUNT: Final = "account"
+SCOPE_CLIENT: Final = "client_share"
 HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
+NONE: Final = Limits()
 RESERVE_ARGS: Final = 8  # besides the limits
 SETTLE_ARGS: Final = 8
 RESERVE_EACH: Final = 4  # of these, those of the lease
@@ -33,11 +37,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         statistics: the record of the target.
         model: the record of the model over all its keys.
         outage: the record of the provider as a whole.
-        windows: the hash of each window, in order, that of the model first.
-        scopes: `model`, `key` or `account` for each window.
+        windows: the hash of each window, in order, that of the model first, those of the client's
+            share of others last.
+        scopes: `model`, `key`, `account` or `client_share` for each window.
         subjects: what a refusal by a limit is about: the windows, then the key's caps at the
             model's weight.
-        days: requests and tokens a day for each window, -1 for none.
+        days: requests and tokens a day for each window, -1 for none: what the provider may count.
+            A client's share is none of its business.
         limits: five bounds for each window, -1 for none.
         reserve: the call that admits; its tail are limits and caps.
         settle: the call that settles.
@@ -98,7 +104,7 @@ class Plans:
         self._plans: dict[TargetLimits, Plan] = {}
 
     def of(self, target: TargetLimits) -> Plan:
-        """Give the plan of a target: its model's window, and of key and account what has limits."""
+        """Give the plan of a target: its model's window, and what else of it has limits."""
         plan = self._plans.get(target)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
@@ -106,23 +112,36 @@ class Plans:
             plan = self._plans[target] = self._build(target)
         return plan
 
+    def windows_of(self, target: TargetLimits) -> Iterator[tuple[str, str, Limits]]:
+        """Give scope, key and limits of each window of a target, in order."""
+        slot = self._keys.slot(target.provider, target.account)
+        key_limits, _ = with_minute_cap(target.key_limits, target.caps.rpm)
+        whole = [
+            (
+                SCOPE_MODEL,
+                self._keys.model_window(slot, target.key, target.model),
+                target.model_limits,
+            ),
+            (SCOPE_KEY, self._keys.key_window(slot, target.key), key_limits),
+            (SCOPE_ACCOUNT, self._keys.account_window(slot), target.account_limits),
+        ]
+        for scope, window, limits in whole:
+            if scope == SCOPE_MODEL or not limits.is_unlimited():
+                yield scope, window, limits
+        if target.share is None:
+            return
+        for _, window, limits in whole:
+            part = share_of(limits, target.share.ratio)
+            if not part.is_unlimited():
+                yield SCOPE_CLIENT, self._keys.client_share(window, target.share.client), part
+
     def _build(self, target: TargetLimits) -> Plan:
         slot = self._keys.slot(target.provider, target.account)
-        all_scopes = (
-            (SCOPE_MODEL, self._keys.model_window(slot, target.key, target.model)),
-            (SCOPE_KEY, self._keys.key_window(slot, target.key)),
-            (SCOPE_ACCOUNT, self._keys.account_window(slot)),
-        )
-        key_limits, has_minute_cap = with_minute_cap(target.key_limits, target.caps.rpm)
-        bounds = (target.model_limits, key_limits, target.account_limits)
-        held = [
-            (scope, window, limits)
-            for (scope, window), limits in zip(all_scopes, bounds, strict=True)
-            if scope == SCOPE_MODEL or not limits.is_unlimited()
-        ]
+        held = list(self.windows_of(target))
         windows = tuple(window for _, window, _ in held)
         limits = tuple(bound for _, _, one in held for bound in five(one))
         scopes = tuple(scope for scope, _, _ in held)
+        has_minute_cap = with_minute_cap(target.key_limits, target.caps.rpm)[1]
         health = self._keys.health(slot, target.key, target.model)
         keys: tuple[str, ...] = (self._keys.lease_expiries(slot), *health, *windows)
         subjects: tuple[str, ...] = windows
@@ -140,7 +159,11 @@ class Plans:
             windows=windows,
             scopes=scopes,
             subjects=subjects,
-            days=tuple(bound for _, _, one in held for bound in a_day(one)),
+            days=tuple(
+                bound
+                for scope, _, one in held
+                for bound in a_day(NONE if scope == SCOPE_CLIENT else one)
+            ),
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
             settle=template_of(self._settle, keys, SETTLE_ARGS, caps[-1:]),

@@ -19,7 +19,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.membership import DeadWorker
-from cluster_gw.store.plan import Plans
+from cluster_gw.store.plan import SCOPE_CLIENT, Plans
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import ClientId
 
@@ -89,7 +89,7 @@ class Reaping:
 
         Args:
             dead: whose leases lose their slots, at least one.
-            targets: what was or may have been admitted.
+            targets: what was or may have been admitted; as a client's share of one beside it.
             valid_until_ms: the server does nothing after this instant, ms since the epoch.
 
         Raises:
@@ -126,6 +126,10 @@ class Reaping:
     def _windows(self, targets: Iterable[TargetLimits]) -> list[Window]:
         found: dict[Window, None] = {}
         for target in targets:
+            if target.share is not None:  # one for each client: too many to keep plans of
+                windows = self._plans.windows_of(target)
+                found.update((Window(key=k), None) for s, k, _ in windows if s == SCOPE_CLIENT)
+                continue
             plan = self._plans.of(target)
             of_model, *others = plan.windows
             found[Window(key=of_model, health=plan.health)] = None

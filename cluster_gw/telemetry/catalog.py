@@ -80,6 +80,11 @@ REFUSALS: Final = _counter(
 CLIENT_REFUSALS: Final = _counter(
     "gw_client_refusals_total", "Requests refused by a limit of their client, by limit.", "gate"
 )
+SHARE_REFUSALS: Final = _counter(
+    "gw_client_share_refusals_total",
+    "Admissions refused because the client had its share of a key, by limit; others may serve it.",
+    "gate",
+)
 EXHAUSTED: Final = _counter(
     "gw_exhausted_total", "Requests that ended with an error of the pool, by code.", "code"
 )

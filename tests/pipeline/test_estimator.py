@@ -32,6 +32,7 @@ def asking(
         request=SimpleNamespace(max_tokens=max_tokens, choices=1),
         ranking=SimpleNamespace(candidates=listed),
         runtime=SimpleNamespace(policy=policy),
+        most_tokens_of=lambda target: target.most_tokens,
     )
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Hints, Spent
 from cluster_gw.pipeline.runtime import QueuePolicy, RoutingPolicy
 from cluster_gw.pipeline.waiting import Refused, Turn, WaitingRoom
 from cluster_gw.store.admission import Refusal
+from cluster_gw.units import ClientId
 
 FAR_S = 5.0  # longer than any test
 
@@ -41,10 +43,13 @@ class Queue:
         self.passed: list[str] = []
         self.tasks: dict[str, asyncio.Task[Any]] = {}
 
-    def turn(self, max_wait_ms: int = 5000, *targets: Any) -> Turn:
+    def turn(
+        self, max_wait_ms: int = 5000, *targets: Any, share: ClientShare | None = None
+    ) -> Turn:
         exchange: Any = SimpleNamespace(
             runtime=SimpleNamespace(policy=self.policy),
             hints=Hints(label="", max_wait_ms=max_wait_ms),
+            share=share,
             started_s=time.monotonic(),
             deadline_s=float("inf"),
             spent=Spent(),
@@ -114,6 +119,23 @@ async def test_later_requests_stand_behind_and_follow_in_order(queue: Queue) -> 
 
     assert queue.passed == ["head", "a", "b", "c"]
     assert (queue.room.depth, queue.room.lines) == (0, {})
+
+
+async def test_who_waits_for_his_own_share_stands_in_nobody_elses_way(queue: Queue) -> None:
+    share = ClientShare(client=ClientId("greedy"), ratio=0.5)
+    head = queue.turn(share=share)
+    queue.tasks["head"] = asyncio.create_task(head.wait(refusals(4000)))
+    await asyncio.sleep(0)
+
+    assert await queue.turn().queue() == ()
+    await queue.come("his next", queue.turn(share=share))
+    await settle()
+
+    assert (queue.passed, queue.room.depth) == ([], 2)
+    queue.tasks["head"].cancel()
+    head.leave()
+    await settle()
+    assert queue.passed == ["his next"]
 
 
 async def test_head_wakes_by_itself_when_its_target_opens(queue: Queue) -> None:

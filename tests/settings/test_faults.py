@@ -80,6 +80,14 @@ FAULTS = [
             "1000000000000, got -1"
         ),
     ),
+    *(
+        (
+            "clients.0.limits.key_share",
+            value,
+            (f"clients[0].limits.key_share: expected a number above 0 and at most 1, got {value}"),
+        )
+        for value in (0, 1.5, -0.5)
+    ),
     ("server.admin_port", 8080, "server.admin_port: must differ from server.port"),
     ("server", [], "server: expected a mapping, got a list"),
     ("server.drain_s", -1, "server.drain_s: expected a number from 0 to 3600, got -1"),
