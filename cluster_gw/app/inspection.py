@@ -10,6 +10,7 @@ from cluster_gw.app.engine import wall_ms
 from cluster_gw.app.serving import build_serving
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
+from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
 from cluster_gw.pipeline.foresight import Foresight
@@ -94,6 +95,7 @@ class Inspection:
             foresight=self._foresight(),
             clock=Clock(monotonic_s=time.monotonic, wall_ms=wall_ms),
             chance=seed_chance(entropy.randbits(64)),
+            turns=KeyTurns(),
         )
 
     async def _serving(self) -> Serving:

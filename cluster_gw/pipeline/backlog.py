@@ -40,27 +40,60 @@ class Drawn(NamedTuple):
         ]
 
 
+class KeyTurns:
+    """Whose turn it is among the keys of each route, for all requests of a worker.
+
+    Each route has turns of its own: with one count for all, a load that alternates between two
+    routes would never come to the second key of either.
+    """
+
+    __slots__ = ("_taken",)
+
+    def __init__(self) -> None:
+        self._taken: dict[RouteId, int] = {}
+
+    def take(self, route: RouteId) -> int:
+        """Give the turn of a request; the next one gets the next."""
+        turn = self._taken.get(route, 0)
+        self._taken[route] = turn + 1
+        return turn
+
+    def look(self, route: RouteId) -> int:
+        """Tell the turn that `take` would give now."""
+        return self._taken.get(route, 0)
+
+
 class KeyOrder:
     """Tells in which order the keys of a route are tried in one request.
 
     Args:
         inputs: what the ranking was made by.
+        turn: gives the request's turn among the keys of a route.
         roomiest_first: what is left of a key's limits counts before what was learned of it.
 
     Attributes:
         drawn: by route whose turn has come: its keys in order, and their scores in turn.
     """
 
-    __slots__ = ("_inputs", "_roomiest_first", "drawn")
+    __slots__ = ("_inputs", "_roomiest_first", "_turn", "drawn")
 
-    def __init__(self, inputs: StrategyInputs, *, roomiest_first: bool = False) -> None:
+    def __init__(
+        self,
+        inputs: StrategyInputs,
+        turn: Callable[[RouteId], int],
+        *,
+        roomiest_first: bool = False,
+    ) -> None:
         self._inputs = inputs
+        self._turn = turn
         self._roomiest_first = roomiest_first
         self.drawn: dict[RouteId, Drawn] | None = None  # made at the first use, which is seldom
 
     def order(self, targets: Sequence[Target]) -> list[Target]:
-        """Order the targets of one route, which come in turn."""
+        """Order the targets of one route, which come as they are declared."""
         signals, route = self._inputs.signals, targets[0].route
+        start = self._turn(route.id) % len(targets)
+        targets = (*targets[start:], *targets[:start])
         keys = [target.key for target in targets]
         learned = signals.routes.get(route.id, UNKNOWN_ROUTE).keys
         scores = scores_of(keys, learned, self._inputs.chance)
@@ -75,7 +108,7 @@ class KeyOrder:
         return [targets[place] for place in places]
 
 
-IN_TURN: Final = KeyOrder(StrategyInputs())
+IN_TURN: Final = KeyOrder(StrategyInputs(), lambda _route: 0)
 
 
 class Backlog:

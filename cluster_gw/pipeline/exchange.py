@@ -12,7 +12,7 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder
+from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder, KeyTurns
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
@@ -72,7 +72,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         id: UUIDv7, 32 hex characters; the root of its lease ids.
         started_s: loop time of the request head.
         deadline_s: loop time after which the client no longer waits; infinite when it set none.
-        rotation: a number that grows by one with each request of this worker.
+        turns: of this worker, among the keys of each route.
         inputs: what the ranking was made by.
         keys: in which order the keys of its routes are tried.
         refused: targets that were asked for and not granted, since they last might have been.
@@ -101,7 +101,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     ranking: Ranking
     started_s: float
     deadline_s: float
-    rotation: int = 0
+    turns: KeyTurns = msgspec.field(default_factory=KeyTurns)
     inputs: StrategyInputs = StrategyInputs()
     keys: KeyOrder = IN_TURN
     refused: list[tuple[Target, Refusal]] = []

@@ -83,7 +83,7 @@ def keys_of(exchange: Exchange, named: Named) -> KeysOf:
         if of_route is not None:
             pairs = of_route.told()
         else:
-            pairs = [(key.id, None) for key in order_keys(route, exchange.rotation)]
+            pairs = [(key.id, None) for key in order_keys(route, exchange.turns.look(route.id))]
         return [ExplainedKey(id=named(route.provider, key), score=score) for key, score in pairs]
 
     return told

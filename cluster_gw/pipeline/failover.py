@@ -81,8 +81,10 @@ class Failover:
         self._reply = reply
         self._clock = shell.clock
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(exchange.started_s))
-        targets = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        exchange.keys = KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first)
+        targets = list_targets(exchange.ranking, exchange.runtime.targets)
+        exchange.keys = KeyOrder(
+            exchange.inputs, exchange.turns.take, roomiest_first=policy.roomiest_key_first
+        )
         self._backlog = Backlog(targets, exchange.keys)
         self._turn = Turn(shell.waiting, exchange, targets)
         self._refused = exchange.refused

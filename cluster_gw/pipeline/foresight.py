@@ -52,10 +52,12 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
             StoreLostError: Redis is away.
         """
         policy = exchange.runtime.policy
-        exchange.keys = KeyOrder(exchange.inputs, roomiest_first=policy.roomiest_key_first)
+        exchange.keys = KeyOrder(
+            exchange.inputs, exchange.turns.look, roomiest_first=policy.roomiest_key_first
+        )
         ordered: list[Target] = []
-        in_turn = list_targets(exchange.ranking, exchange.runtime.targets, exchange.rotation)
-        for _, of_route in groupby(in_turn, key=lambda one: one.route.id):
+        every = list_targets(exchange.ranking, exchange.runtime.targets)
+        for _, of_route in groupby(every, key=lambda one: one.route.id):
             ordered += exchange.keys.order(list(of_route))
         barred = {id(one): self.conditions.barring(one) for one in ordered}
         free = [one for one in ordered if barred[id(one)] is None]

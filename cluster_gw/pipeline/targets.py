@@ -10,7 +10,6 @@ from cluster_gw.core.limits.caps import scale_weight
 from cluster_gw.core.limits.estimate import raised_at_most
 from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Key, Route
-from cluster_gw.core.routing.key_choice import order_keys
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.providers.base import Provider
@@ -123,7 +122,7 @@ def token_limits(route: Route, key: Key) -> list[int | None]:
     return [*windows, capped, key.caps.monthly_tokens]
 
 
-def list_targets(ranking: Ranking, targets: Targets, rotation: int) -> list[Target]:
-    """Spell a ranking out: each route with its keys, keys rotated by `rotation`."""
+def list_targets(ranking: Ranking, targets: Targets) -> list[Target]:
+    """Spell a ranking out: each route with its keys as they are declared."""
     routes = [candidate.route for candidate in ranking.candidates]
-    return [targets[route.id][key.id] for route in routes for key in order_keys(route, rotation)]
+    return [targets[route.id][key.id] for route in routes for key in route.keys]

@@ -11,6 +11,7 @@ from cluster_gw.core.routing.explanation import Explanation
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.errors import ClientFault, ErrorBody
+from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.explaining import explain
@@ -58,7 +59,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         serving: the configuration in force.
         view: the snapshot in force.
-        rotation: of the keys, for this request.
+        turns: among the keys of each route; none is taken.
     """
 
     serving: Serving
@@ -66,7 +67,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     foresight: Foresight
     clock: Clock
     chance: Chance
-    rotation: int = 0
+    turns: KeyTurns
 
 
 async def explain_request(asked: Asked, scene: Scene) -> Explanation:
@@ -102,7 +103,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
         ranking=make_ranking(context, inputs),
         started_s=now_s,
         deadline_s=math.inf,
-        rotation=scene.rotation,
+        turns=scene.turns,
         inputs=inputs,
     )
     exchange.skipped.extend(skip_excluded(exchange.ranking.excluded))

@@ -155,7 +155,6 @@ class Inference:
         recalled: Recalled,
     ) -> Exchange:
         current, started_s = self._deps.current, arrival.started_s
-        current.rotation += 1
         return Exchange(
             id=arrival.id,
             client=client.id,
@@ -169,7 +168,7 @@ class Inference:
             ranking=make_ranking(context, inputs),
             started_s=started_s,
             deadline_s=math.inf if hints.timeout_s is None else started_s + hints.timeout_s,
-            rotation=current.rotation,
+            turns=current.turns,
             inputs=inputs,
             recalled=recalled,
         )

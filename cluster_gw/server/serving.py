@@ -6,6 +6,7 @@ they started with.
 
 import msgspec
 
+from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.view import NO_VIEW
 from cluster_gw.server.auth import Clients
@@ -29,7 +30,7 @@ class Current:
         is_started: the worker accepts requests.
         is_draining: no new requests; open ones finish.
         in_flight: requests being served now.
-        rotation: grows by one with each request.
+        turns: among the keys of each route.
         view: the snapshot requests are ranked by: replaced as a whole.
     """
 
@@ -38,7 +39,7 @@ class Current:
         self.is_started = False
         self.is_draining = False
         self.in_flight = 0
-        self.rotation = 0
+        self.turns = KeyTurns()
         self.view = NO_VIEW
 
     @property

@@ -113,10 +113,9 @@ class Journey:
         policy = runtime.policy
         self._demand = context.demand
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(self.asked.at_s))
-        replica.rotation += 1
         self._backlog = Backlog(
-            list_targets(ranking, runtime.targets, replica.rotation),
-            KeyOrder(inputs, roomiest_first=policy.roomiest_key_first),
+            list_targets(ranking, runtime.targets),
+            KeyOrder(inputs, replica.turns.take, roomiest_first=policy.roomiest_key_first),
         )
         self._go_on(self.asked.at_s)
 

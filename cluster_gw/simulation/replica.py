@@ -28,6 +28,7 @@ from cluster_gw.core.outcome.classify import SkipScope, Verdict
 from cluster_gw.core.outcome.consequence import Consequence
 from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
+from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.simulation.state import FleetState, ModelState, Taken
@@ -59,7 +60,7 @@ class Replica:
 
     Attributes:
         signals: what it ranks by.
-        rotation: grows by one with each of its requests.
+        turns: among the keys of each route.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Replica:
         self.number = number
         self.chance = chance
         self.signals: Signals = NO_SIGNALS
-        self.rotation = 0
+        self.turns = KeyTurns()
         self._state, self._policy, self._tell = state, policy, tell
         self._unwell, self._outages = Unwell(), Outages()
         self._trials: set[str] = set()

@@ -8,7 +8,7 @@ from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.signals import Signals, TargetSignals, route_signals
 from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.pipeline.backlog import IN_TURN, Backlog, KeyOrder
+from cluster_gw.pipeline.backlog import IN_TURN, Backlog, KeyOrder, KeyTurns
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.store.admission import TargetLimits
@@ -41,6 +41,7 @@ def make_target(model: str, provider: str, key: Key) -> Target:
 K1, K2 = make_key("k1"), make_key("k2")
 A1, A2, B1 = make_target("a", "p", K1), make_target("a", "p", K2), make_target("b", "p", K1)
 C3 = make_target("c", "q", make_key("k3", "q"))
+FIRST = KeyTurns().look
 
 
 def rest(backlog: Backlog) -> list[Target]:
@@ -85,7 +86,7 @@ def test_a_target_never_shows_its_secret() -> None:
 def test_keys_of_a_route_are_ordered_when_its_turn_comes_and_only_once() -> None:
     route = make_route("m", keys=(K1, K2))
     first, second = (msgspec.structs.replace(A1, route=route, key=key) for key in (K1, K2))
-    order = SecondFirst(StrategyInputs())
+    order = SecondFirst(StrategyInputs(), FIRST)
     backlog = Backlog([C3, first, second, B1], order)
 
     taken = rest(backlog)
@@ -123,8 +124,35 @@ def test_keys_are_ordered_by_what_was_learned_and_by_room_where_that_comes_first
     )
     inputs = StrategyInputs(signals=signals)
 
-    learned, roomiest = KeyOrder(inputs), KeyOrder(inputs, roomiest_first=True)
+    learned, roomiest = KeyOrder(inputs, FIRST), KeyOrder(inputs, FIRST, roomiest_first=True)
 
     assert [one.key.id for one in learned.order(targets[::-1])] == ["k1", "k2"]
     assert [one.key.id for one in roomiest.order(targets)] == ["k2", "k1"]
     assert IN_TURN.order(targets) == targets
+
+
+def test_each_route_turns_its_keys_by_itself_whatever_is_asked_in_between() -> None:
+    keys = tuple(make_key(f"k{number}") for number in range(3))
+    routes = [make_route(name, keys=keys) for name in "ab"]
+    every = {
+        route.id: [msgspec.structs.replace(A1, route=route, key=key) for key in keys]
+        for route in routes
+    }
+    turns = KeyTurns()
+    firsts: dict[str, list[str]] = {"a": [], "b": []}
+    for _ in range(6):
+        for route in routes:
+            order = KeyOrder(StrategyInputs(), turns.take)
+            firsts[route.model].append(order.order(every[route.id])[0].key.id)
+
+    assert firsts == {"a": ["k0", "k1", "k2"] * 2, "b": ["k0", "k1", "k2"] * 2}
+    assert turns.look(routes[0].id) == 6
+
+
+def test_looking_at_an_order_takes_no_turn() -> None:
+    turns = KeyTurns()
+    targets = [msgspec.structs.replace(A1, key=key) for key in (K1, K2)]
+
+    told = [KeyOrder(StrategyInputs(), turns.look).order(targets)[0].key.id for _ in range(3)]
+
+    assert told == ["k1", "k1", "k1"]

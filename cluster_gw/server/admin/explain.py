@@ -42,7 +42,7 @@ def scene_of(desk: Desk) -> Scene:
         foresight=desk.foresight,
         clock=deps.clock,
         chance=deps.chance,
-        rotation=current.rotation + 1,
+        turns=current.turns,
     )
 
 
