@@ -8,7 +8,14 @@ from cluster_gw.app.configuration import Configuration
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
 from cluster_gw.server.admin.editor import Change, DroppedPatch
-from cluster_gw.settings.overlay import Table, changed, check_change, patches_of, write_table
+from cluster_gw.settings.overlay import (
+    Table,
+    changed,
+    check_change,
+    names_of,
+    patches_of,
+    write_table,
+)
 from cluster_gw.settings.patches import Patch
 from cluster_gw.store.overlays import Overlay, Overlays
 
@@ -95,11 +102,11 @@ class Editing:
 
     def _changed(self, changes: Sequence[Change]) -> Table:
         held, dropped = self._configuration, {one.patch for one in self.dropped()}
-        table = held.table
+        table, names = held.table, set[str]()
         for one in changes:
             patch = Patch(noun=one.noun, id=one.id, fields=dict(one.fields))
             table = changed(table, patch, remove=one.remove)
-        names = {f"{one.noun}.{one.id}" for one in changes}
+            names |= names_of(patch)
         whole = [one for one in patches_of(table) if one.name not in dropped - names]
         try:
             check_change(held.base, whole, names)

@@ -7,10 +7,19 @@ import msgspec
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.loading import Base, Loaded, load_plain
-from cluster_gw.settings.patches import PUT_OVER, Patch, PatchError, Plain, merged, put_over
+from cluster_gw.settings.patches import (
+    PUT_OVER,
+    ROUTING,
+    Patch,
+    PatchError,
+    Plain,
+    merged,
+    put_over,
+)
 
 MAX_CHARACTERS: Final = 1024 * 1024
-NULL_REMOVES: Final = "settings"
+SETTINGS: Final = "settings"  # null removes there at every depth
+OF_ROUTING: Final = f"{SETTINGS}.{ROUTING}."
 
 Table = dict[str, dict[str, Plain]]
 """An overlay: by noun and id, the fields that are changed."""
@@ -65,13 +74,31 @@ def write_table(table: Table) -> str:
 
 
 def patches_of(table: Table) -> tuple[Patch, ...]:
-    """List the patches of an overlay in the order in which they are put over a file."""
+    """List the patches of an overlay in the order in which they are put over a file.
+
+    Each tunable is one of its own: what is wrong with one must not take the others with it.
+    """
     nouns = [*PUT_OVER, *(noun for noun in table if noun not in PUT_OVER)]
     return tuple(
-        Patch(noun=noun, id=name, fields=fields)
+        patch
         for noun in nouns
         for name, fields in table.get(noun, {}).items()
+        for patch in _patches(noun, name, fields)
     )
+
+
+def _patches(noun: str, name: str, fields: Plain) -> list[Patch]:
+    if (noun, name) != (SETTINGS, ROUTING):
+        return [Patch(noun=noun, id=name, fields=fields)]
+    return [
+        Patch(noun=noun, id=f"{name}.{field}", fields={field: value})
+        for field, value in fields.items()
+    ]
+
+
+def names_of(patch: Patch) -> set[str]:
+    """What the patches are called that a change becomes a part of."""
+    return {one.name for one in _patches(patch.noun, patch.id, patch.fields)}
 
 
 def changed(table: Table, patch: Patch, *, remove: bool = False) -> Table:
@@ -86,7 +113,7 @@ def changed(table: Table, patch: Patch, *, remove: bool = False) -> Table:
     ids = dict(table.get(patch.noun, {}))
     before = ids.pop(patch.id, {})
     after = merged(before, patch.fields)
-    fields = _pruned(after) if patch.noun == NULL_REMOVES else _without_null(after)
+    fields = _pruned(after) if patch.noun == SETTINGS else _without_null(after)
     if not remove and (fields or patch.noun == "profiles"):
         ids[patch.id] = fields
     rest = {noun: found for noun, found in table.items() if noun != patch.noun}
@@ -142,7 +169,8 @@ def check_change(base: Base, patches: Iterable[Patch], names: Collection[str]) -
                 paths.append(place)
         load_plain(plain, base)
     except PatchError as fault:
-        raise ConfigInvalidError([_shortened(fault.fault, [*names])]) from None
+        heads = [OF_ROUTING[:-1] if name.startswith(OF_ROUTING) else name for name in names]
+        raise ConfigInvalidError([_shortened(fault.fault, heads)]) from None
     except ConfigInvalidError as fault:
         raise ConfigInvalidError([_shortened(line, paths) for line in fault.faults]) from None
 

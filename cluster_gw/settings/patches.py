@@ -41,7 +41,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         noun: `models`, `keys`, `profiles`, `combos` or `settings`.
-        id: a route, the id of a key or combo, `routing` or `default_combo`.
+        id: a route, the id of a key or combo, `default_combo`, or a field of the section `routing`
+            such as `routing.headroom`.
         fields: their new values; of what they do not name the file says what holds.
     """
 
@@ -131,10 +132,11 @@ def _new_profile(plain: Plain, patch: Patch) -> tuple[Plain, str]:
 
 
 def _over_setting(plain: Plain, patch: Patch) -> tuple[Plain, str]:
-    if patch.id not in SETTING_FIELDS:
+    section_name = patch.id.partition(".")[0]
+    if section_name not in SETTING_FIELDS:
         raise PatchError(f"{patch.name}: {unknown(patch.id, list(SETTING_FIELDS))}")
-    _only(patch, SETTING_FIELDS[patch.id])
-    if patch.id == DEFAULT_COMBO:
+    _only(patch, SETTING_FIELDS[section_name])
+    if section_name == DEFAULT_COMBO:
         return {**plain, DEFAULT_COMBO: patch.fields.get("combo")}, DEFAULT_COMBO
     section = plain.get(ROUTING)
     before = section if isinstance(section, dict) else {}
@@ -157,7 +159,8 @@ def _only(patch: Patch, fields: Sequence[str]) -> None:
     for name in patch.fields:
         if name not in fields:
             message = unknown(name, list(fields)).replace("unknown", "unknown field", 1)
-            raise PatchError(f"{at_name(patch.name, name)}: {message}")
+            place = patch.name if patch.id.endswith(f".{name}") else at_name(patch.name, name)
+            raise PatchError(f"{place}: {message}")
 
 
 def _place_of(patch: Patch, names: list[str], noun: str) -> int:

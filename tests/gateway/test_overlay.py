@@ -4,11 +4,15 @@ import asyncio
 import json
 from typing import Any
 
+import aiohttp
 import pytest
+from redis import Redis
 
 from cluster_gw.store.overlays import NO_OVERLAY
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post
+from tests.gateway.test_health import ask, status
 
 KEPT = {"models": {"a/one": {"weight": 0.5}}}
 
@@ -113,6 +117,39 @@ async def test_worker_that_starts_later_begins_with_what_was_changed(start: Star
     late = await start(prefix=first.settings.redis.prefix)
 
     assert (weight(late), late.configuration.version) == (0.5, 2)
+
+
+async def contents(gateway: Gateway, url: str) -> dict[bytes, bytes]:
+    """Every record of a worker, as Redis would save it."""
+    with Redis.from_url(url, protocol=2) as redis:
+        names = redis.keys(f"{gateway.settings.redis.prefix}:*")
+        return {name: redis.dump(name) for name in names}
+
+
+async def test_change_touches_nothing_of_what_was_counted_learned_or_bound(
+    start: Start, http: aiohttp.ClientSession, redis_url: str
+) -> None:
+    combos = [{"id": "auto", "family": "classic", "strategy": "smart"}]
+    gateway = await start(combos=combos)
+    await ask(http, gateway, "sick", status(503))
+    for number in range(3):
+        await post(http, gateway.base_url, chat(f"again {number}"), X_Gw_Run_Id="r1")
+    await gateway.engine.settle()
+    before = await contents(gateway, redis_url)
+
+    async with gateway.admin() as admin:
+        for path, body in (
+            ("combos/auto", {"strategy": "quality", "members": ["b/two", "a/one"]}),
+            ("settings/headroom", {"floor": 0.4}),
+            ("keys/b1", {"limits": {"rpd": 50}}),
+        ):
+            assert (await admin.put(f"/api/{path}", json=body)).status_code == 200
+    after = await contents(gateway, redis_url)
+
+    kinds = {name.split(b":")[1] for name in before}
+    assert {b"w", b"h", b"m", b"pin"} <= kinds
+    assert after.pop(key_of(gateway).encode())
+    assert after == before
 
 
 async def test_changes_of_two_at_once_are_both_kept(start: Start) -> None:

@@ -148,6 +148,20 @@ def test_two_fields_of_a_patch_are_left_out_together(file: dict[str, Any]) -> No
     assert settings.models[0].weight == 1.0
 
 
+def test_tunable_out_of_range_is_the_default_and_takes_no_other_with_it(
+    file: dict[str, Any],
+) -> None:
+    routing = {"headroom": {"floor": 7}, "task_weight_share": 0.1, "moon": 1}
+    table: Table = {"settings": {"routing": routing}}
+
+    found = merge(read(file), patches_of(table))
+
+    names = {one.patch.name for one in found.dropped}
+    assert names == {"settings.routing.headroom", "settings.routing.moon"}
+    held = found.loaded.settings.routing
+    assert (held.headroom.floor, held.task_weight_share) == (0.1, 0.1)
+
+
 def test_many_bad_patches_are_found_among_many_good_ones(file: dict[str, Any]) -> None:
     file["models"] += [{"provider": "far", "model": f"m{number}"} for number in range(60)]
     patches = [
