@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check lint types contracts fast laws sdk cluster faults soak bench \
-  docs manifest lock fmt setup tools ci clean
+  sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ soak: $(STAMP) tools ## long sweeps; minutes to hours
 
 bench: $(STAMP) ## speed beside a plain proxy on this machine; see bench/README.md
 	@$(PY) -m bench.ab --all
+
+sim: $(STAMP) ## routing against oracle and baselines in virtual time; a quarter of an hour
+	@nice -n 19 $(PY) -m bench.simulation
 
 docs: $(STAMP) ## write docs/configuration.md anew and check the documents against the tree
 	@$(PY) -m cluster_gw.settings.page

@@ -23,6 +23,7 @@ from cluster_gw.simulation.report import (
     COLUMNS,
     cells,
     in_markdown,
+    regrets_in_markdown,
     title_of,
     turns_in_markdown,
     use_by_key,
@@ -143,7 +144,7 @@ def _write(report: Report, directory: Path) -> None:
     Raises:
         StartError: the directory cannot be written to.
     """
-    text = in_markdown(report.outcomes)
+    text = regrets_in_markdown(report.outcomes) + "\n" + in_markdown(report.outcomes)
     if report.turns:
         text += "\n" + turns_in_markdown(report.turns)
     plots = _plots()

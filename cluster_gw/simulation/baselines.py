@@ -9,7 +9,7 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Listed
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs, by_tier
-from cluster_gw.simulation.pool import ORACLE, Pool
+from cluster_gw.simulation.pool import ORACLE, PLAIN, Pool
 from cluster_gw.simulation.world import Asked, Behaviour
 
 LATENCIES: Final = 10
@@ -106,7 +106,7 @@ class Oracle(Baseline):
 
 def strategy_for(pool: Pool, behaviours: tuple[Behaviour, ...], deadline_s: float) -> Strategy:
     """Give what orders the candidates of a run."""
-    match pool.strategy:
+    match pool.strategy.removeprefix(PLAIN):
         case "random":
             return Baseline("random")
         case "least-latency":

@@ -22,7 +22,7 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.view import build_view
 from cluster_gw.simulation.baselines import LeastLatency, Oracle, strategy_for
 from cluster_gw.simulation.journey import Journey, server_ms
-from cluster_gw.simulation.pool import Pool, build_pool
+from cluster_gw.simulation.pool import PLAIN, Pool, build_pool
 from cluster_gw.simulation.replica import Hear, Replica, model_standing, provider_standing
 from cluster_gw.simulation.scenario import Scenario
 from cluster_gw.simulation.state import FleetState
@@ -116,6 +116,7 @@ class Fleet:
     ) -> None:
         self.runtime, self.plans = pool.runtime, pool.plans
         self.deadline_s = scenario.asking.deadline_s
+        self.is_gated = not pool.strategy.startswith(PLAIN)
         self.state = FleetState(pool.runtime.policy.breaker)
         self._pool = pool
         self._openings = [at_s for at_s, _ in pool.combos]
@@ -140,6 +141,7 @@ class Fleet:
         self._sequence = 0
         self._now_s = 0.0
         self._snapshot_s, self._version = -SNAPSHOT_S, 0
+        self._ranked_s = 0.0  # when the next request comes, as far as there is one
         self._ends: dict[int, End] = {}
         self._calls: list[Call] = []
         self._cost_micro_usd = 0
@@ -148,6 +150,7 @@ class Fleet:
         """Serve requests in their order and tell what happened."""
         heap = self._heap
         for number, asked in enumerate(requests):
+            self._ranked_s = asked.at_s
             while heap and heap[0][0] <= asked.at_s:
                 self._step()
             self._now_s = asked.at_s
@@ -245,9 +248,9 @@ class Fleet:
                 self._push(self._now_s + NEWS_S, partial(hear, replica))
 
     def _look(self, now_s: float) -> None:
-        """Take a snapshot where one is due: nothing has changed since it was."""
+        """Take a snapshot where one is due, unless nobody ranks by it before the next one."""
         due_s = now_s // SNAPSHOT_S * SNAPSHOT_S
-        if due_s <= self._snapshot_s:
+        if due_s <= self._snapshot_s or due_s < self._ranked_s // SNAPSHOT_S * SNAPSHOT_S:
             return
         self._snapshot_s = due_s
         self._version += 1

@@ -19,7 +19,7 @@ from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
-from cluster_gw.pipeline.health import ANSWERED, consequence_of, outcome_of
+from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, consequence_of, outcome_of
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.sample import failure_sample
 from cluster_gw.pipeline.targets import Target, list_targets
@@ -48,6 +48,7 @@ class Surroundings(Protocol):
     plans: Plans
     state: FleetState
     deadline_s: float
+    is_gated: bool
 
     def behaviour(self, target: Target) -> tuple[int, Behaviour]:
         """The provider of a target and its place in the scenario of this run."""
@@ -155,23 +156,20 @@ class Journey:
         """Ask for capacity and call; whether there is a call under way now."""
         fleet, provider = self._fleet, target.route.provider
         plan, now_ms = fleet.plans.of(target.limits), server_ms(now_s)
+        token = f"{self.number}.{self.attempts}.{self.refusals}"
+        zone, tokens = target.limits.day_reset, self._demand.total_tokens
+        if not fleet.is_gated:
+            self._call(target, fleet.state.count(plan, zone, token, tokens, now_ms), now_s)
+            return True
         if self.replica.barring(target, plan.model, now_s) is not None:
             self.refusals += 1
             return False
-        token = f"{self.number}.{self.attempts}.{self.refusals}"
         end_s = self.asked.at_s + fleet.deadline_s
         ttl_s = min(end_s - now_s, 2 * target.route.timeouts.total_s) + LEASE_MARGIN_S
         expiry_ms = now_ms + round(ttl_s * MS_PER_S)
         admitted: Taken | Refusal | None = self.replica.enter(provider, token, now_ms, expiry_ms)
         if admitted is None:
-            admitted = fleet.state.reserve(
-                plan,
-                target.limits.day_reset,
-                token,
-                self._demand.total_tokens,
-                now_ms,
-                expiry_ms,
-            )
+            admitted = fleet.state.reserve(plan, zone, token, tokens, now_ms, expiry_ms)
         if isinstance(admitted, Refusal):
             self.replica.leave(provider, token, now_ms)
             self.refusals += 1
@@ -218,12 +216,14 @@ class Journey:
             latency_ms=round(reply.took_s * MS_PER_S),
             first_byte_ms=round(reply.first_byte_s * MS_PER_S),
         )
-        self.replica.succeeded(target, taken, now_ms, now_s)
+        is_gated = self._fleet.is_gated
+        if is_gated:
+            self.replica.succeeded(target, taken, now_ms, now_s)
         settlement = Settlement(
             counts_request=True,
             tokens=charge.tokens,
             outcome="success",
-            health=ANSWERED,
+            health=ANSWERED if is_gated else SAYS_NOTHING,
             sample=sample,
         )
         self._fleet.state.settle(taken, settlement, now_ms)
@@ -247,11 +247,11 @@ class Journey:
             counts_request=charge.counts_request,
             tokens=charge.tokens,
             outcome=verdict.failure_class.value,
-            health=outcome,
+            health=outcome if fleet.is_gated else SAYS_NOTHING,
             sample=sample,
         )
         is_booked = fleet.state.settle(taken, settlement, now_ms)
-        if is_booked or not consequence.is_exempt:
+        if fleet.is_gated and (is_booked or not consequence.is_exempt):
             judged, now = (verdict, consequence), (now_ms, now_s)
             self.replica.failed(target, taken, judged, now, sibling_could_serve=could_serve)
         self.replica.leave(target.route.provider, taken.id, now_ms)

@@ -23,6 +23,8 @@ PREFIX: Final = "gw1"
 BANDIT: Final = "bandit"
 ORACLE: Final = "oracle"
 BASELINES: Final = ("round-robin", "random", "least-latency", "priority", "weighted")
+PLAIN: Final = "plain:"
+"""Before a baseline: as a gateway has it that remembers nothing and knows no limits."""
 COMPARED: Final = (BANDIT, *BASELINES)
 
 
@@ -57,9 +59,9 @@ def check_strategy(name: str) -> None:
 
 
 def known_strategies() -> tuple[str, ...]:
-    """Name what can be compared: the bandit, baselines, and the product's own as family:name."""
+    """Name what can be compared: the bandit, baselines, and the product's own by family."""
     own = [f"{family}:{name}" for family, names in STRATEGIES.items() for name in names]
-    return (*COMPARED, *own)
+    return (*COMPARED, *(f"{PLAIN}{name}" for name in BASELINES), *own)
 
 
 def build_pool(
@@ -126,6 +128,7 @@ def _combo_at(at_s: float) -> str:
 def _combo_of(strategy: str, scenario: Scenario) -> tuple[str, str]:
     if strategy == BANDIT:
         return "bandit", scenario.strategy
+    strategy = strategy.removeprefix(PLAIN)
     if strategy in {"round-robin", "priority"}:
         return "classic", strategy
     if strategy in {*BASELINES, ORACLE}:

@@ -45,11 +45,11 @@ def title_of(outcome: Outcome) -> str:
 
 
 def in_markdown(outcomes: Sequence[Outcome]) -> str:
-    """All scenarios, a table each, after one of all regrets."""
-    parts = [_regrets(outcomes)]
+    """All scenarios, a table each."""
+    parts = []
     for one in outcomes:
         parts.append(f"## {title_of(one)}\n\n{one.about}\n")
-        parts.append(_table(COLUMNS, [cells(measures) for measures in one.measures]))
+        parts.append(table(COLUMNS, [cells(measures) for measures in one.measures]))
         parts.append(f"{use_by_key(one)}\n")
     return "\n".join(parts)
 
@@ -67,10 +67,11 @@ def turns_in_markdown(turns: Sequence[Turn]) -> str:
         )
         for turn in turns
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
-def _regrets(outcomes: Sequence[Outcome]) -> str:
+def regrets_in_markdown(outcomes: Sequence[Outcome]) -> str:
+    """The regret of every strategy in every scenario."""
     names = [one.strategy for one in outcomes[0].measures if one.strategy != ORACLE]
     rows = []
     for outcome in outcomes:
@@ -81,7 +82,7 @@ def _regrets(outcomes: Sequence[Outcome]) -> str:
             for name in names
         ]
         rows.append((outcome.scenario, *told))
-    return "Regret of a request, in thousandths; the least is bold.\n\n" + _table(
+    return "Regret of a request, in thousandths; the least is bold.\n\n" + table(
         ("scenario", *names), rows
     )
 
@@ -90,7 +91,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 

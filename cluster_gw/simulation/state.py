@@ -187,12 +187,7 @@ class FleetState:
         refused = self.refusal(plan, zone, token, tokens, now_ms)
         if refused is not None:
             return refused
-        places = []
-        for name in plan.windows:
-            window = self._window(name, zone)
-            window.advance(now_ms)
-            window.in_flight += 1
-            places.append((window.minute.add(1, tokens), window.day.add(1, tokens)))
+        taken = self.count(plan, zone, token, tokens, now_ms)
         generation, is_recorded = 0, False
         for at, name in enumerate(plan.health):
             record = self.health.get(name)
@@ -202,14 +197,26 @@ class FleetState:
                 if effect not in {Effect.PASS, Effect.TRIAL}:
                     raise RuntimeError(f"a closed gate let a lease through: {effect}")
                 generation = generation if at else record.breaker.gen
+        if not is_recorded:
+            return taken
+        return msgspec.structs.replace(taken, generation=generation, reserved_at_ms=now_ms)
+
+    def count(self, plan: Plan, zone: str, token: str, tokens: int, now_ms: int) -> Taken:
+        """Count a call, whatever the gates say."""
+        places = []
+        for name in plan.windows:
+            window = self._window(name, zone)
+            window.advance(now_ms)
+            window.in_flight += 1
+            places.append((window.minute.add(1, tokens), window.day.add(1, tokens)))
         return Taken(
             id=token,
             plan=plan,
             estimate=tokens,
             places=tuple(places),
-            generation=generation,
+            generation=0,
             # Known to the second only where nothing of health is recorded.
-            reserved_at_ms=now_ms if is_recorded else now_ms // MS_PER_S * MS_PER_S,
+            reserved_at_ms=now_ms // MS_PER_S * MS_PER_S,
         )
 
     def settle(self, taken: Taken, settlement: Settlement, now_ms: int) -> bool:

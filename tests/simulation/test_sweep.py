@@ -7,7 +7,7 @@ import msgspec
 from cluster_gw.simulation.convergence import compare
 from cluster_gw.simulation.pool import COMPARED
 from cluster_gw.simulation.reading import find, read_scenario
-from cluster_gw.simulation.report import in_markdown, turns_in_markdown
+from cluster_gw.simulation.report import in_markdown, regrets_in_markdown, turns_in_markdown
 from cluster_gw.simulation.scenario import Scenario
 from cluster_gw.simulation.sweep import BINS, sweep
 from cluster_gw.store.scripts import load_scripts
@@ -37,7 +37,8 @@ def test_the_bandit_has_less_regret_than_every_baseline_in_a_sample() -> None:
     assert [outcome.beats_all() for outcome in outcomes] == [True, True]
     assert len(ran) == 2 * 2 * (len(COMPARED) + 1)
     assert {len(course.regret) for course in outcomes[0].courses} == {BINS}
-    assert "| fast-but-flaky | **" in in_markdown(outcomes)
+    assert "| fast-but-flaky | **" in regrets_in_markdown(outcomes)
+    assert "## drift: 1500 requests in 3600 s, 2 seeds, 2 workers" in in_markdown(outcomes)
 
 
 def test_six_workers_leave_a_provider_that_fell_within_six_seconds_as_one_does() -> None:
