@@ -356,7 +356,8 @@ class Failover:
         """
         exchange, shell = self._exchange, self._shell
         policy = exchange.runtime.policy
-        consequence = consequence_of(broken, verdict, policy)
+        is_silent = exchange.request.stream and broken.tally is None
+        consequence = consequence_of(broken, verdict, policy, hung_s=took_s if is_silent else 0.0)
         outcome = outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
         if outcome.cooldown is not None and outcome.cooldown.checks_key:
             shell.conditions.check_key(target)

@@ -14,6 +14,7 @@ from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Outcome
+from cluster_gw.units import MS_PER_S
 
 ANSWERED: Final = Outcome(evidence=Evidence.SUCCESS)
 SAYS_NOTHING: Final = Outcome()
@@ -64,13 +65,16 @@ def outcome_of(
     )
 
 
-def consequence_of(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> Consequence:
+def consequence_of(
+    broken: Broken, verdict: Verdict, policy: RoutingPolicy, *, hung_s: float = 0.0
+) -> Consequence:
     """Tell what a failed attempt means for the health of its target and its model.
 
     Args:
         broken: how it failed.
         verdict: of `classify` on its fault.
         policy: of the operator.
+        hung_s: how long nothing at all came of a stream; 0 where something did.
     """
     seen = broken.completion or broken.tally
     return weigh(
@@ -78,6 +82,7 @@ def consequence_of(broken: Broken, verdict: Verdict, policy: RoutingPolicy) -> C
         verdict,
         finish_reason=seen.finish_reason if seen else None,
         count_rate_limit=policy.breaker.count_rate_limit,
+        hung_ms=hung_s * MS_PER_S,
     )
 
 

@@ -32,6 +32,9 @@ from cluster_gw.units import MS_PER_S
 
 EPOCH_MS: Final = 1_767_225_600_000  # a midnight in UTC
 LEASE_MARGIN_S: Final = 30.0
+BEFORE_HEAD: Final = frozenset(
+    {FaultKind.HEADERS_TIMEOUT, FaultKind.DISCONNECTED, FaultKind.DEADLINE, FaultKind.HEDGE}
+)
 LATE: Final = Fault(kind=FaultKind.DEADLINE)
 HEDGED: Final = Fault(kind=FaultKind.HEDGE)
 
@@ -199,7 +202,12 @@ class Journey:
         if hedge_ms is not None and until_byte_s > hedge_ms / MS_PER_S:
             reply = Reply(took_s=hedge_ms / MS_PER_S, fault=HEDGED)
         left_s = self.asked.at_s + self._fleet.deadline_s - now_s
-        return Reply(took_s=left_s, fault=LATE) if reply.took_s > left_s else reply
+        if reply.took_s <= left_s:
+            return reply
+        has_begun = reply.fault is None and reply.first_byte_s <= left_s
+        return Reply(
+            took_s=left_s, first_byte_s=reply.first_byte_s if has_begun else 0.0, fault=LATE
+        )
 
     def _answer(self, target: Target, taken: Taken, reply: Reply, now_s: float) -> None:
         asked, now_ms = self.asked, server_ms(now_s)
@@ -234,12 +242,16 @@ class Journey:
 
     def _fail(self, target: Target, taken: Taken, reply: Reply, now_s: float) -> Verdict:
         fleet, policy, now_ms = self._fleet, self._fleet.runtime.policy, server_ms(now_s)
-        broken = Broken(fault=reply.fault or LATE, tally=Tally(1))
-        verdict = classify(broken.fault)
-        consequence = consequence_of(broken, verdict, policy)
+        fault = reply.fault or LATE
+        is_silent = fault.kind in BEFORE_HEAD and not reply.first_byte_s
+        tally = None if is_silent else Tally(1)
+        broken = Broken(fault=fault, tally=tally)
+        verdict = classify(fault)
+        hung_s = reply.took_s if is_silent else 0.0
+        consequence = consequence_of(broken, verdict, policy, hung_s=hung_s)
         outcome = outcome_of(target, broken, consequence, policy, now_ms)
         could_serve = self._sibling_could_serve(target, now_ms)
-        charge = charge_failure(broken.fault, None, 0, self._demand)
+        charge = charge_failure(fault, None, None if is_silent else 0, self._demand)
         sample = None
         if not consequence.is_exempt:
             sample = failure_sample(outcome, verdict, reply.took_s)

@@ -34,3 +34,11 @@ def test_what_is_not_the_doing_of_the_target_does_not_count() -> None:
     fault = Fault(kind=FaultKind.HTTP_STATUS, status=400)
 
     assert failure_sample(Outcome(), classify(fault), 1.0) is None
+
+
+@pytest.mark.parametrize(("took_s", "counts"), [(4.9, False), (5.0, True)])
+def test_what_a_deadline_ended_after_a_while_was_too_slow(took_s: float, counts: bool) -> None:
+    late = failure_sample(Outcome(), classify(Fault(kind=FaultKind.DEADLINE)), took_s)
+
+    assert (late == Sample(result=Result.TIMEOUT, latency_ms=5000)) is counts
+    assert failure_sample(Outcome(), classify(Fault(kind=FaultKind.CLIENT_GONE)), took_s) is None

@@ -167,6 +167,19 @@ def test_every_kind_of_failure_is_learned_from(kind: str) -> None:
     assert sum(call.provider == "b" for call in late) > 0.9 * len(late)
 
 
+def test_a_provider_that_hangs_for_longer_than_clients_wait_is_left() -> None:
+    described = scenario(
+        {"name": "a", "tokens_per_s": 90, "reliability": 0.3, "failing": {"kind": "timeout"}},
+        {"name": "b", "reliability": 0.99},
+        requests=600,
+        asking={"deadline_s": 10},  # the gateway waits for 15 s
+    )
+
+    got = run(described)
+
+    assert served(got) > 0.95
+
+
 def test_eight_workers_do_as_one_does() -> None:
     described = scenario(
         {"name": "a", "reliability": 0.9, "tokens_per_s": 90, "failing": {"kind": "timeout"}},

@@ -75,6 +75,7 @@ CONSEQUENCES: Final[Mapping[FailureCode, Consequence]] = MappingProxyType(
         FailureCode.ERROR: SICK,
     }
 )
+HANGING_MS: Final = 5000  # as long as a silent stream is waited for while there is another
 LIMITED: Final = frozenset({FailureCode.RATE_LIMITED, FailureCode.DAILY_QUOTA_EXHAUSTED})
 
 
@@ -84,25 +85,30 @@ def weigh(
     *,
     finish_reason: str | None = None,
     count_rate_limit: bool = False,
+    hung_ms: float = 0.0,
 ) -> Consequence:
     """Tell what a failed attempt is booked as; total over all faults.
+
+    A client's deadline says nothing of a target that had just begun, or was answering. One that had
+    not even begun to answer a stream for long was hanging, however patient others are.
 
     Args:
         fault: the facts.
         verdict: of `classify` on them.
         finish_reason: of an answer that was rejected.
         count_rate_limit: policy: a 429 counts as a failure for the breaker.
+        hung_ms: how long nothing at all came of a stream, not even the head; 0 where it did.
     """
+    if verdict.code is FailureCode.DEADLINE:
+        return SICK if hung_ms >= HANGING_MS else NEUTRAL
     found = CONSEQUENCES.get(verdict.code, NEUTRAL)
-    replace = msgspec.structs.replace
-    if fault.kind is FaultKind.CREDENTIAL:
+    is_blameless = found.evidence is Evidence.FAILURE and not verdict.blames_breaker
+    if is_blameless or fault.kind is FaultKind.CREDENTIAL:
         return NEUTRAL  # one worker cannot read a secret: no reason for the others to rest the key
-    if found.evidence is Evidence.FAILURE and not verdict.blames_breaker:
-        return NEUTRAL
     if found.cause in {Cause.TIER, Cause.AUTH} and SUSPENDED.search(fault.message):
-        return replace(found, cause=Cause.SUSPENDED)
+        return msgspec.structs.replace(found, cause=Cause.SUSPENDED)
     if verdict.code in LIMITED and count_rate_limit:
-        return replace(found, evidence=Evidence.FAILURE)
+        return msgspec.structs.replace(found, evidence=Evidence.FAILURE)
     if verdict.code is FailureCode.EMPTY_COMPLETION and finish_reason == FINISH_LENGTH:
-        return replace(found, is_exempt=True)
+        return msgspec.structs.replace(found, is_exempt=True)
     return found

@@ -76,6 +76,15 @@ def test_what_is_not_the_targets_fault_is_neutral(fault: Fault) -> None:
     assert weighed(fault) == NEUTRAL
 
 
+@pytest.mark.parametrize(("hung_ms", "booked"), [(0.0, NEUTRAL), (4999.0, NEUTRAL), (5000.0, SICK)])
+def test_a_deadline_blames_a_target_that_had_hung_for_long(
+    hung_ms: float, booked: Consequence
+) -> None:
+    assert weighed(Fault(kind=FaultKind.DEADLINE), hung_ms=hung_ms) == booked
+    assert weighed(Fault(kind=FaultKind.CLIENT_GONE), hung_ms=hung_ms) == NEUTRAL
+    assert weighed(Fault(kind=FaultKind.HEDGE), hung_ms=hung_ms) == NEUTRAL
+
+
 @pytest.mark.parametrize("message", ["", "daily quota exhausted"])
 def test_rate_limits_count_for_the_breaker_only_on_request(message: str) -> None:
     limited = weighed(status(429, message), count_rate_limit=True)
