@@ -163,7 +163,13 @@ def of_sample(sample: Sample) -> Statistics:
 def add(one: Statistics, other: Statistics, factor: float = 1.0) -> Statistics:
     """Give `one` and `factor` times `other` together."""
     return Statistics(
-        *(a + factor * b for a, b in zip(values_of(one), values_of(other), strict=True))
+        one.successes + factor * other.successes,
+        one.failures + factor * other.failures,
+        one.timeouts + factor * other.timeouts,
+        one.output_tokens + factor * other.output_tokens,
+        one.latency_ms + factor * other.latency_ms,
+        one.first_byte_ms + factor * other.first_byte_ms,
+        one.first_bytes + factor * other.first_bytes,
     )
 
 
