@@ -4,13 +4,13 @@
 quarter of an hour.
 """
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Final
 
 import click
 
-from cluster_gw.cli.plots import draw_turns
 from cluster_gw.simulation.convergence import compare
 from cluster_gw.simulation.pool import BANDIT, BASELINES, COMPARED, PLAIN
 from cluster_gw.simulation.reading import find, list_bundled, read_scenario
@@ -36,6 +36,7 @@ Written by `make sim`; what the columns say: [docs/simulation.md](../../docs/sim
 @click.option("--few", type=int, default=5, show_default=True, help="Seeds of the side shows.")
 def main(seeds: int, few: int) -> None:
     """Run everything and write the results."""
+    plots = importlib.import_module("cluster_gw.cli.plots")  # of an extra: fails before the work
     scripts = load_scripts()
     outcomes, plain, fleets = [], [], []
     for name in list_bundled():
@@ -46,7 +47,7 @@ def main(seeds: int, few: int) -> None:
         fleets.append(fleets_of(scenario, few, scripts))
         print(regrets_in_markdown(outcomes[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
     turns = compare(seeds=seeds, scripts=scripts)
-    draw_turns(turns, PICTURE)
+    plots.draw_turns(turns, PICTURE)
     parts = [
         INTRO,
         verdict(outcomes),
