@@ -61,6 +61,11 @@ class Configuration:
         return self._merged.loaded.settings
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an operator should see of it."""
+        return self._merged.loaded.warnings
+
+    @property
     def dropped(self) -> tuple[Dropped, ...]:
         """The patches that do not fit this worker's file."""
         return self._merged.dropped

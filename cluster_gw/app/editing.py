@@ -68,12 +68,15 @@ class Editing:
             for one in self._configuration.dropped
         ]
 
-    async def write(self, changes: Sequence[Change], seen: int | None) -> None:
+    async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; they are in force here when this returns.
 
         Args:
             changes: they hold together or not at all.
             seen: the `config_version` its writer saw; None for whatever it is.
+
+        Returns:
+            What the writer should see although they hold: warnings that are new.
 
         Raises:
             ClientFault: they do not fit, or the version is another one; nothing was stored.
@@ -84,11 +87,11 @@ class Editing:
                 await self._watch.read()
                 if seen is not None and seen != self.version:
                     raise self._conflict()
+                before = self._configuration.warnings
                 table = self._changed(changes)
-                if table == self._configuration.table:
-                    return
-                if await self._store(table):
-                    return
+                if table == self._configuration.table or await self._store(table):
+                    held = self._configuration.warnings
+                    return tuple(line for line in held if line not in before)
             raise self._conflict()
 
     async def clear(self, seen: int | None) -> None:

@@ -135,6 +135,16 @@ async def test_other_method_is_told_which_there_are(admin: httpx.AsyncClient) ->
     assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "PUT", "DELETE"}
 
 
+async def test_change_without_effect_is_told_as_one(admin: httpx.AsyncClient) -> None:
+    body = {"weights": {"speed": 1.0}}
+
+    answer = await admin.put("/api/combos/team%2Fx", json=body)
+    again = await admin.put("/api/combos/team%2Fx", json=answer.json())
+
+    assert answer.json()["warnings"] == ['combos[1].weights: has no effect: strategy is "balanced"']
+    assert "warnings" not in again.json()
+
+
 async def test_combo_whose_name_has_a_slash_is_found(admin: httpx.AsyncClient) -> None:
     answer = await admin.put("/api/combos/team%2Fx", json={"strategy": "fastest"})
 

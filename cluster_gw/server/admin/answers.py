@@ -38,9 +38,22 @@ def listed(items: Sequence[Any], config_version: int) -> Response:
     return told({"items": items}, config_version)
 
 
-def told(content: Mapping[str, Any], config_version: int, status: int = 200) -> Response:
-    """Answer with one thing and the version of the configuration it belongs to."""
-    body = write({**content, "config_version": config_version})
+def told(
+    content: Mapping[str, Any],
+    config_version: int,
+    status: int = 200,
+    warnings: Sequence[str] = (),
+) -> Response:
+    """Answer with one thing and the version of the configuration it belongs to.
+
+    Args:
+        content: the thing.
+        config_version: that version.
+        status: of the answer.
+        warnings: what its writer should see although the change holds.
+    """
+    more = {"warnings": warnings} if warnings else {}
+    body = write({**content, **more, "config_version": config_version})
     return Response(body, status, {"etag": f'"{config_version}"'}, media_type=JSON)
 
 

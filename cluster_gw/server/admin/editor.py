@@ -45,12 +45,15 @@ class Editor(Protocol):
     def dropped(self) -> list[DroppedPatch]:
         """What of it does not fit the file of this worker."""
 
-    async def write(self, changes: Sequence[Change], seen: int | None) -> None:
+    async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; they are in force here when this returns.
 
         Args:
             changes: they hold together or not at all.
             seen: the `config_version` its writer saw; None for whatever it is.
+
+        Returns:
+            What the writer should see although they hold: warnings that are new.
 
         Raises:
             ClientFault: they do not fit, or the version is another one; nothing was stored.

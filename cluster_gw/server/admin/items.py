@@ -56,10 +56,11 @@ class Items:
         read = await read_fields(request)
         if read.get("id", name) != name:
             raise ClientFault(invalid("an id cannot be changed", "id"))
-        fields = {field: value for field, value in read.items() if field not in self._read_only}
+        passed_over = {*self._read_only, "warnings"}
+        fields = {field: value for field, value in read.items() if field not in passed_over}
         change = self.change_of(name, fields)
-        await self.desk.editor.write([change], seen_version(request))
-        return self.told(name)
+        warnings = await self.desk.editor.write([change], seen_version(request))
+        return self.told(name, warnings=warnings)
 
     async def reset(self, request: Request) -> Response:
         """Go back to what the file says of one."""
@@ -84,6 +85,7 @@ class Items:
                 return found
         raise nothing_called(self._noun.removesuffix("s"), name)
 
-    def told(self, name: str, status: int = 200) -> Response:
+    def told(self, name: str, status: int = 200, warnings: Sequence[str] = ()) -> Response:
         """Answer with an item as it holds now."""
-        return told(self._show(self.desk, self.find(name)), self.desk.config_version, status)
+        item = self._show(self.desk, self.find(name))
+        return told(item, self.desk.config_version, status, warnings)

@@ -51,8 +51,8 @@ class Profiles(Items):
             raise ClientFault(already_there(name))
         fields = {field: value for field, value in read.items() if field not in READ_ONLY}
         change = Change(noun=PROFILES, id=name, fields=fields)
-        await self.desk.editor.write([change], seen_version(request))
-        return self.told(name, 201)
+        warnings = await self.desk.editor.write([change], seen_version(request))
+        return self.told(name, 201, warnings)
 
     async def reset(self, request: Request) -> Response:
         """Remove a profile that was made at run time, unless it is the active one."""

@@ -1,6 +1,6 @@
 """`/api/fallback/routing`: how a combo ranks its chain, and how its routes stand now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -27,7 +27,9 @@ from cluster_gw.wire.json_codec import write
 EXPLORED_SHARE: Final = 0.1  # what the first generation's switch stood for
 QUESTION: Final = "How would a short request be ranked?"
 OF_COMBO: Final = ("strategy", "weights")
-READ_ONLY: Final = frozenset({"combo", "family", "custom_weights", "peak_adjusted", "scores"})
+READ_ONLY: Final = frozenset(
+    {"combo", "family", "custom_weights", "peak_adjusted", "scores", "warnings"}
+)
 
 
 def _explored(value: Any) -> float | None:
@@ -97,10 +99,10 @@ class Routing:
             changes.append(Change(noun=noun, id=combo.id, fields=own))
         if common:
             changes.append(Change(noun="settings", id="routing", fields=common))
-        await self._desk.editor.write(changes, seen_version(request))
-        return await self._told(named_combo(self._desk, request))
+        warnings = await self._desk.editor.write(changes, seen_version(request))
+        return await self._told(named_combo(self._desk, request), warnings)
 
-    async def _told(self, combo: Combo) -> Response:
+    async def _told(self, combo: Combo, warnings: Sequence[str] = ()) -> Response:
         settings = self._desk.editor.shown()["routing"]
         declared = next(one for one in self._desk.editor.shown()["combos"] if one["id"] == combo.id)
         names = FACTORS[combo.family]
@@ -122,7 +124,7 @@ class Routing:
             "task_weight_share": settings["task_weight_share"],
             "scores": await self._scores(combo),
         }
-        return told(document, self._desk.config_version)
+        return told(document, self._desk.config_version, warnings=warnings)
 
     async def _scores(self, combo: Combo) -> list[dict[str, Any]] | None:
         """The routes of a combo by score; None while that cannot be told."""
