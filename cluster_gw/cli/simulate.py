@@ -17,7 +17,7 @@ from rich.table import Table
 from cluster_gw.cli.options import json_option
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.simulation.convergence import Turn, compare
-from cluster_gw.simulation.pool import COMPARED, check_strategy
+from cluster_gw.simulation.pool import BANDIT, COMPARED, build_pool, check_strategy
 from cluster_gw.simulation.reading import find, list_bundled, read_scenario
 from cluster_gw.simulation.report import (
     COLUMNS,
@@ -30,13 +30,13 @@ from cluster_gw.simulation.report import (
 )
 from cluster_gw.simulation.scenario import Scenario
 from cluster_gw.simulation.sweep import Course, Outcome, sweep
-from cluster_gw.store.scripts import load_scripts
+from cluster_gw.store.scripts import Scripts, load_scripts
 from cluster_gw.supervisor.failure import ExitCode, StartError
 
 PLOTS: Final = "cluster_gw.cli.plots"
 LEGEND: Final = (
-    "regret: thousandths of a request's reward, against an oracle; served: % of requests in time;\n"
-    "wasted: % of calls without an answer; use: % of what the limits of the pool allow"
+    "regret: thousandths of a request's reward that an oracle gets more;\n"
+    "served: % of requests; wasted: % of calls; use: % of what limits allow"
 )
 SHADES: Final = " ▁▂▃▄▅▆▇█"
 
@@ -78,9 +78,9 @@ def command(
     A scenario is a file, or the name of one that comes along; without any, all of those are run.
     """
     names = strategies.split(",") if strategies is not None else list(COMPARED)
-    read = _read(scenarios or list_bundled(), names)
-    directory = None if out is None else _directory(out)
     scripts = load_scripts()
+    read = _read(scenarios or list_bundled(), names, scripts)
+    directory = None if out is None else _directory(out)
     with _progress(len(read) * (len(names) + ("oracle" not in names)) * seeds) as on_run:
         outcomes = [
             sweep(one, names, seeds=seeds, replicas=replicas, scripts=scripts, on_run=on_run)
@@ -97,7 +97,7 @@ def command(
     return ExitCode.OK
 
 
-def _read(names: Sequence[str], strategies: Sequence[str]) -> list[Scenario]:
+def _read(names: Sequence[str], strategies: Sequence[str], scripts: Scripts) -> list[Scenario]:
     """Read all scenarios, or tell every fault of all of them."""
     faults: list[str] = []
     found: list[Scenario] = []
@@ -108,9 +108,15 @@ def _read(names: Sequence[str], strategies: Sequence[str]) -> list[Scenario]:
             faults += error.faults
     for name in names:
         try:
-            found.append(read_scenario(find(name)))
+            scenario = read_scenario(find(name))
         except ConfigInvalidError as error:
             faults += error.faults
+            continue
+        try:
+            build_pool(scenario, scenario.providers, BANDIT, scripts)
+        except ConfigInvalidError as error:  # what only the whole configuration tells
+            faults += [f"{find(name)}: {line}" for line in error.faults]
+        found.append(scenario)
     if faults:
         raise ConfigInvalidError(faults)
     return found

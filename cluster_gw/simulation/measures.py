@@ -33,7 +33,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
         p50_s: median of the time to an answer.
         p99_s: its 99th percentile.
         pool_use: share of what the limits of all providers allow that was called; None where one of
-            them has none.
+            them has none, or where they allow nothing.
         cost_usd: of the answers.
         calls_by_key: of each key, over all seeds.
     """
@@ -83,7 +83,7 @@ def measure(
         regret_deviation=deviation(regrets) / math.sqrt(len(regrets)),
         p50_s=percentile(latencies, 0.5),
         p99_s=percentile(latencies, 0.99),
-        pool_use=None if capacity is None else len(calls) / len(runs) / capacity,
+        pool_use=None if not capacity else len(calls) / len(runs) / capacity,
         cost_usd=sum(run.cost_usd for run in runs),
         calls_by_key=dict(sorted(Counter(call.key for call in calls).items())),
     )

@@ -83,6 +83,8 @@ def _check_whole(scenario: Scenario, faults: Faults) -> None:
         faults.add("providers", "at least one is needed")
     elif all(provider.opens_at_s > 0 for provider in scenario.providers):
         faults.add("providers", "at least one must be there from the start (opens_at_s: 0)")
+    if scenario.routing.queue.max_wait_ms:
+        faults.add("routing.queue.max_wait_ms", "waiting for capacity is not simulated; leave it 0")
     strategies = STRATEGIES["bandit"]
     if scenario.strategy not in strategies:
         faults.add("strategy", unknown(scenario.strategy, strategies))

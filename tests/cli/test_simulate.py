@@ -71,6 +71,27 @@ def test_faults_of_all_files_and_names_are_told_at_once_with_exit_2(
     ]
 
 
+def test_what_the_configuration_would_refuse_is_told_with_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "zone.yaml"
+    file.write_text("providers: [{name: ada, day_reset: Nowhere/City}]")
+
+    result = simulate(str(file))
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{file}: providers.ada.day_reset: must be ")
+
+
+def test_a_pool_that_allows_nothing_serves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "shut.yaml"
+    file.write_text("asking: {requests: 20}\nproviders: [{name: ada, limits: {rpm: 0}}]")
+
+    result = simulate(str(file), "--seeds", "1", "--json")
+
+    assert result.exit_code == 0
+    (outcome,) = msgspec.json.decode(result.stdout)["outcomes"]
+    assert {one["success_ratio"] for one in outcome["measures"]} == {0.0}
+
+
 @pytest.mark.parametrize("option", [("--seeds", "0"), ("--replicas", "65"), ("--colour",)])
 def test_options_out_of_range_are_exit_2(small: str, option: tuple[str, ...]) -> None:
     assert simulate(small, *option).exit_code == 2

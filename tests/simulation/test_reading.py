@@ -75,6 +75,12 @@ def test_a_provider_must_be_there_from_the_start() -> None:
     ]
 
 
+def test_what_is_not_simulated_is_refused() -> None:
+    assert faults("providers: [{name: ada}]\nrouting: {queue: {max_wait_ms: 5}}") == [
+        "routing.queue.max_wait_ms: waiting for capacity is not simulated; leave it 0"
+    ]
+
+
 def test_ten_scenarios_come_along_and_can_be_read() -> None:
     names = list_bundled()
 
