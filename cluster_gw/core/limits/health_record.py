@@ -14,6 +14,7 @@ from cluster_gw.core.limits.breaker import (
     Admit,
     Breaker,
     BreakerPolicy,
+    BreakerState,
     Effect,
     Evidence,
     Report,
@@ -76,6 +77,8 @@ class HealthRecord:
         self, token: str, policy: BreakerPolicy, now_ms: int
     ) -> list[tuple[Gate, int]]:
         """Which gates are closed for a lease, each with the ms until it may be asked again."""
+        if self._is_plain():
+            return []
         gates = []
         if is_resting(self.rest, now_ms):
             gates.append((Gate.COOLDOWN, self.rest.until_ms - now_ms))
@@ -89,6 +92,8 @@ class HealthRecord:
 
     def admit(self, token: str, expiry_ms: int, policy: BreakerPolicy, now_ms: int) -> Effect:
         """Let a lease in that every gate lets through."""
+        if self._is_plain():
+            return Effect.PASS
         event = self._admit(token, expiry_ms, now_ms)
         self.breaker, answer = step(self.breaker, event, policy, now_ms)
         return answer.effect
@@ -97,8 +102,14 @@ class HealthRecord:
         self, token: str, generation: int, evidence: Evidence, policy: BreakerPolicy, now_ms: int
     ) -> None:
         """Tell the breaker how a lease ended."""
+        if self._is_plain() and not self.breaker.fails and evidence is not Evidence.FAILURE:
+            return
         event = Report(token=token, gen=generation, evidence=evidence)
         self.breaker, _ = step(self.breaker, event, policy, now_ms)
+
+    def _is_plain(self) -> bool:
+        """Whether nothing speaks against a lease, and none has to be a trial: mostly so."""
+        return self.breaker.state is BreakerState.CLOSED and not self.rest.until_ms
 
     def _admit(self, token: str, until_ms: int, now_ms: int) -> Admit:
         owes = owes_trial(self.rest, now_ms)

@@ -70,7 +70,9 @@ class Draws:
 
 def parameters(counts: Iterable[float]) -> Floats:
     """Give parameters of Beta distributions from counts; a count that cannot be is none at all."""
-    return np.clip(np.nan_to_num(column(counts), nan=0.0), 0.0, COUNT_MAX) + 1.0
+    values = column(counts)
+    values[~(values > 0.0)] = 0.0  # what is no number is not above 0, either
+    return np.minimum(values, COUNT_MAX) + 1.0
 
 
 def draw_reliability(alpha: Floats, beta: Floats, chance: Chance | None) -> Floats:
