@@ -6,18 +6,22 @@ from typing import Any, Final
 
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.background.config_watch import ConfigWatch
+from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
 from cluster_gw.server.admin.editor import Change, DroppedPatch
+from cluster_gw.settings import build_catalog
 from cluster_gw.settings.overlay import (
     Table,
     changed,
     check_change,
     names_of,
     patches_of,
+    with_epochs,
     write_table,
 )
-from cluster_gw.settings.patches import Patch
+from cluster_gw.settings.patches import EPOCHS, Patch
 from cluster_gw.store.overlays import Overlay, Overlays
+from cluster_gw.units import ComboId
 
 TRIES: Final = 30  # others change something at the same time, each of them once
 SHOWN_FAULTS: Final = 5
@@ -59,7 +63,8 @@ class Editing:
 
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""
-        return self._configuration.table
+        table = self._configuration.table
+        return {noun: ids for noun, ids in table.items() if noun != EPOCHS}
 
     def dropped(self) -> list[DroppedPatch]:
         """What of it does not fit the file of this worker."""
@@ -98,7 +103,7 @@ class Editing:
         """Go back to the files; arguments and errors as those of `write`."""
         gone = [
             Change(noun=noun, id=name, fields={}, remove=True)
-            for noun, ids in self._configuration.table.items()
+            for noun, ids in self.patches().items()
             for name in ids
         ]
         await self.write(gone, seen)
@@ -112,10 +117,16 @@ class Editing:
             names |= names_of(patch)
         whole = [one for one in patches_of(table) if one.name not in dropped - names]
         try:
-            check_change(held.base, whole, names)
+            settings = check_change(held.base, whole, names)
         except ConfigInvalidError as fault:
             raise ClientFault(does_not_fit(fault.faults)) from None
-        return table
+        return self._forgetting(table, build_catalog(settings, self.version))
+
+    def _forgetting(self, table: Table, after: Catalog) -> Table:
+        """Have nothing count that is remembered of combos which a change orders differently."""
+        before = self._configuration.current.serving.runtime.catalog
+        moved = [name for name in before.combos if epoch_in(before, name) != epoch_in(after, name)]
+        return with_epochs(table, self._watch.known.version + 1, moved, after.combos)
 
     async def _store(self, table: Table) -> bool:
         try:
@@ -142,6 +153,12 @@ class Editing:
                 param="If-Match",
             )
         )
+
+
+def epoch_in(catalog: Catalog, combo: ComboId) -> str | None:
+    """The epoch of a combo; None where it is not there, or has no members."""
+    found = catalog.resolve(combo) if combo in catalog.combos else None
+    return None if found is None else found.epoch
 
 
 def does_not_fit(faults: Sequence[str]) -> ErrorBody:

@@ -7,6 +7,7 @@ whole answer says.
 
 import msgspec
 
+from cluster_gw.core.routing.constraints import constrain
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.stickiness import may_be_pinned, pin_key
 from cluster_gw.core.routing.strategies.base import Strategy
@@ -32,6 +33,11 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 NOTHING_LEFT = Recalled()
+
+
+def has_choice(context: RouteContext) -> bool:
+    """Whether more than one route can serve: a turn among one would only skip a place."""
+    return len(constrain(context.resolved.candidates, context)[0]) > 1
 
 
 class Memory:
@@ -65,7 +71,8 @@ class Memory:
         if strategy.needs_last_good:
             last_good = bonds.last_good(resolved.combo, epoch)
             asked_good = bonds.ask(last_good)
-        cursor = await self._cursors.next(resolved.combo) if strategy.needs_cursor else 0
+        turns = strategy.needs_cursor and has_choice(context)
+        cursor = await self._cursors.next(resolved.combo, epoch) if turns else 0
         pinned, good = await self._told(asked_pin), await self._told(asked_good)
         found = ((pin, pinned), (last_good, good))
         return Recalled(
@@ -88,7 +95,8 @@ class Memory:
             pinned = await bonds.look(bonds.pin(resolved.combo, epoch, policy.scope, key, 1))
         if strategy.needs_last_good:
             last_good = await bonds.look(bonds.last_good(resolved.combo, epoch))
-        cursor = await self._cursors.look(resolved.combo) if strategy.needs_cursor else 0
+        turns = strategy.needs_cursor and has_choice(context)
+        cursor = await self._cursors.look(resolved.combo, epoch) if turns else 0
         return Recalled(cursor=cursor, pinned=pinned, last_good=last_good)
 
     def bind(self, recalled: Recalled, route: RouteId) -> None:

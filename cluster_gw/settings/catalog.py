@@ -214,6 +214,7 @@ def _combo(combo: ComboSettings, members: tuple[Member, ...], routing: RoutingSe
         ),
         sticky=_sticky(combo),
         is_profile=combo.profile,
+        epoch=combo.epoch,
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.loading import Base, Loaded, load_plain
 from cluster_gw.settings.patches import (
+    EPOCHS,
     PUT_OVER,
     ROUTING,
     Patch,
@@ -16,10 +17,12 @@ from cluster_gw.settings.patches import (
     merged,
     put_over,
 )
+from cluster_gw.settings.pool import Settings
 
 MAX_CHARACTERS: Final = 1024 * 1024
 SETTINGS: Final = "settings"  # null removes there at every depth
 OF_ROUTING: Final = f"{SETTINGS}.{ROUTING}."
+MAX_GONE: Final = 256  # combos that are gone, whose epochs are still known
 
 Table = dict[str, dict[str, Plain]]
 """An overlay: by noun and id, the fields that are changed."""
@@ -120,6 +123,31 @@ def changed(table: Table, patch: Patch, *, remove: bool = False) -> Table:
     return {**rest, patch.noun: ids} if ids else rest
 
 
+def with_epochs(table: Table, epoch: int, moved: Iterable[str], there: Collection[str]) -> Table:
+    """Give an overlay in which what is remembered of some combos does not count any more.
+
+    Args:
+        table: what will hold otherwise.
+        epoch: one that nothing had before.
+        moved: combos that are ranked or put together in another way than before.
+        there: all combos; of others the latest few are still known.
+    """
+    known = table.get(EPOCHS, {}) | {name: {"epoch": epoch} for name in moved}
+    if not known:
+        return table
+    gone = sorted(
+        (name for name in known if name not in there), key=lambda name: _epoch_in(known[name])
+    )
+    for name in gone[:-MAX_GONE]:
+        del known[name]
+    return {**table, EPOCHS: known}
+
+
+def _epoch_in(fields: Plain) -> int:
+    epoch = fields.get("epoch")
+    return epoch if isinstance(epoch, int) else 0
+
+
 def merge(base: Base, patches: Sequence[Patch]) -> Merged:
     """Put an overlay over a file, but for what does not fit.
 
@@ -149,8 +177,8 @@ def merge(base: Base, patches: Sequence[Patch]) -> Merged:
     return Merged(loaded=loaded, kept=tuple(kept), dropped=tuple(dropped))
 
 
-def check_change(base: Base, patches: Iterable[Patch], names: Collection[str]) -> None:
-    """Look whether an overlay fits after a change.
+def check_change(base: Base, patches: Iterable[Patch], names: Collection[str]) -> Settings:
+    """Look whether an overlay fits after a change, and give what would hold.
 
     Args:
         base: the file.
@@ -167,7 +195,7 @@ def check_change(base: Base, patches: Iterable[Patch], names: Collection[str]) -
             plain, place = put_over(plain, patch)
             if patch.name in names:
                 paths.append(place)
-        load_plain(plain, base)
+        return load_plain(plain, base).settings
     except PatchError as fault:
         heads = [OF_ROUTING[:-1] if name.startswith(OF_ROUTING) else name for name in names]
         raise ConfigInvalidError([_shortened(fault.fault, heads)]) from None

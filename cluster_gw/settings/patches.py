@@ -27,6 +27,7 @@ MODEL_FIELDS: Final = (
 )
 KEY_FIELDS: Final = ("enabled", "models", "limits", "caps")
 ROUTING, DEFAULT_COMBO = "routing", "default_combo"
+EPOCHS: Final = "epochs"
 SETTING_FIELDS: Final = MappingProxyType(
     {ROUTING: RoutingSettings.__struct_fields__, DEFAULT_COMBO: ("combo",)}
 )
@@ -40,7 +41,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed of one thing.
 
     Attributes:
-        noun: `models`, `keys`, `profiles`, `combos` or `settings`.
+        noun: `models`, `keys`, `profiles`, `combos`, `settings` or `epochs`.
         id: a route, the id of a key or combo, `default_combo`, or a field of the section `routing`
             such as `routing.headroom`.
         fields: their new values; of what they do not name the file says what holds.
@@ -143,6 +144,16 @@ def _over_setting(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     return {**plain, ROUTING: merged(before, patch.fields)}, ROUTING
 
 
+def _over_epoch(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    """Of a combo that is gone the epoch is kept: one of its name must not find what it left."""
+    _only(patch, ("epoch",))
+    combos = _combos(plain)
+    ids = [item.get("id") for item in combos]
+    if patch.id not in ids:
+        return plain, patch.name
+    return _with_item(plain, "combos", combos, ids.index(patch.id), patch.fields)
+
+
 PUT_OVER: Final[Mapping[str, Callable[[Plain, Patch], tuple[Plain, str]]]] = MappingProxyType(
     {
         "models": _over_model,
@@ -150,6 +161,7 @@ PUT_OVER: Final[Mapping[str, Callable[[Plain, Patch], tuple[Plain, str]]]] = Map
         "profiles": _new_profile,
         "combos": _over_combo,
         "settings": _over_setting,
+        EPOCHS: _over_epoch,
     }
 )
 """In the order in which they are put over a document: later ones name what earlier ones make."""

@@ -237,8 +237,9 @@ class ComboSettings(Section, frozen=True, kw_only=True):
         id: what clients send as `model`.
         family: which generation of strategies it uses.
         strategy: how its members are ranked: of `bandit` `balanced`, `smartest`, `fastest`,
-            `reliable`, `custom` or `priority`, of `classic` this version has `priority` and
-            `round-robin`; unset means `balanced`, and for `classic` `priority`.
+            `reliable`, `custom` or `priority`, of `classic` `priority`, `round-robin`,
+            `prefix-affinity`, `smart`, `quality`, `fast`, `cheap`, `reliable`, `weighted`, `lkgp`
+            or `p2c`; unset means `balanced`, and for `classic` `priority`.
         weights: weight of each factor (`reliability`, `speed`, `intelligence`) of `custom`, by
             name; they are divided by their sum, and unset means those of `balanced`.
         members: route ids in declared order, or `all` routes.
@@ -247,6 +248,8 @@ class ComboSettings(Section, frozen=True, kw_only=True):
         response: what an answer must have.
         profile: whether clients may name it as `auto:ID`, too, and all its members may be switched
             off; its id has at most 20 letters, digits, `-` or `_`.
+        epoch: another number forgets where runs and sessions are, which route answered last and
+            whose turn it is; changes through the admin API count by themselves.
     """
 
     id: ComboName
@@ -258,6 +261,7 @@ class ComboSettings(Section, frozen=True, kw_only=True):
     strategy_options: StrategyOptions = StrategyOptions()
     response: ResponseSettings = ResponseSettings()
     profile: bool = False
+    epoch: Count = 0
 
     @property
     def strategy_name(self) -> str:

@@ -33,13 +33,17 @@ class Cursors:
         self._alone = alone
         self._own: Counter[ComboId] = Counter()
 
-    async def next(self, combo: ComboId) -> int:
+    async def next(self, combo: ComboId, epoch: str) -> int:
         """Take the next place of a combo, from 1 upwards; with Redis no two calls get the same.
+
+        Args:
+            combo: whose.
+            epoch: differs where places must be counted anew.
 
         Raises:
             StoreLostError: Redis is away and nothing is let in without it; a place may be skipped.
         """
-        key, alone = self._keys.cursor(combo), self._alone
+        key, alone = self._keys.cursor(combo, epoch), self._alone
         if alone is not None and alone.doubts and alone.has_to_serve(key):
             return self._own_place(combo, alone.mode)
         try:
@@ -51,13 +55,13 @@ class Cursors:
             return self._own_place(combo, alone.mode)
         return int(reply[2])
 
-    async def look(self, combo: ComboId) -> int:
+    async def look(self, combo: ComboId, epoch: str) -> int:
         """Tell the place that `next` would take now; takes nothing.
 
         Raises:
             StoreLostError: Redis is away.
         """
-        taken = await self._client.call("GET", self._keys.cursor(combo))
+        taken = await self._client.call("GET", self._keys.cursor(combo, epoch))
         return int(taken or 0) + 1
 
     def _own_place(self, combo: ComboId, mode: Mode) -> int:

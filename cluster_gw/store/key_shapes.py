@@ -187,10 +187,11 @@ KEY_SHAPES: Final = (
         "squares of these over the guess; the same of output.",
     ),
     KeyShape(
-        pattern="rr:{<combo>}",
+        pattern="rr:{<combo>}:<epoch>",
         type="string",
         ttl="1 day",
-        content="Round-robin cursor of a combo: how often it was advanced.",
+        content="Round-robin cursor of a combo: how often it was advanced. The epoch changes with "
+        "its strategy and its members.",
     ),
     KeyShape(
         pattern="pin:{<combo>}:<epoch>:<scope>:<key>",
@@ -198,7 +199,7 @@ KEY_SHAPES: Final = (
         ttl="argument",
         content="Which route a run or a session of a client stays on. route: what answered last; "
         "by: the turn of the request it answered; turn: of the last request that looked. The key "
-        "is a hash; the epoch changes with the strategy of the combo.",
+        "is a hash; the epoch changes with the strategy of the combo and with its members.",
     ),
     KeyShape(
         pattern="lkg:{<combo>}:<epoch>",

@@ -128,9 +128,9 @@ class Keys:
         """What is known of a client's estimates on a route."""
         return f"{self.prefix}:e:{{{encode_part(client)}}}:{encode_part(route)}"
 
-    def cursor(self, combo: str) -> str:
+    def cursor(self, combo: str, epoch: str) -> str:
         """The round-robin cursor of a combo."""
-        return f"{self.prefix}:rr:{{{encode_part(combo)}}}"
+        return f"{self.prefix}:rr:{{{encode_part(combo)}}}:{encode_part(epoch)}"
 
     def pin(self, combo: str, epoch: str, scope: str, key: str) -> str:
         """Hash: which route a run or a session stays on."""

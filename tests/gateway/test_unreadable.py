@@ -213,7 +213,9 @@ async def test_cursor_that_is_no_number_costs_nobody_an_answer(
 ) -> None:
     turns = [{"id": "auto", "family": "classic", "strategy": "round-robin", "members": "all"}]
     gateway = await start(combos=turns)
-    key = await write(gateway, ("SET", "rr:{auto}", "many"))
+    auto = gateway.current.serving.runtime.catalog.resolve("auto")
+    assert auto is not None
+    key = await write(gateway, ("SET", f"rr:{{auto}}:{auto.epoch}", "many"))
 
     answers = [await post(http, gateway.base_url, chat()) for _ in range(4)]
 

@@ -8,10 +8,10 @@ from cluster_gw.store.scripts import Scripts
 def test_cursor_advances_by_one_and_expires(each_server: Redis, scripts: Scripts) -> None:
     advance = each_server.register_script(scripts["session/advance_cursor"].text)
 
-    replies = [advance(keys=["gw1:rr:{c}"], args=[60_000]) for _ in range(3)]
+    replies = [advance(keys=["gw1:rr:{c}:e"], args=[60_000]) for _ in range(3)]
 
     assert replies == [[1, "ok", 1], [1, "ok", 2], [1, "ok", 3]]
-    assert 0 < each_server.pttl("gw1:rr:{c}") <= 60_000
+    assert 0 < each_server.pttl("gw1:rr:{c}:e") <= 60_000
 
 
 @pytest.mark.parametrize("ttl", [0, -5, "x", 1.5])

@@ -394,7 +394,7 @@ async def test_cursor_counts_for_each_combo(
 ) -> None:
     cursors = Cursors(client, scripts, keys)
 
-    places = [await cursors.next(ComboId(name)) for name in ("a", "b", "a")]
+    places = [await cursors.next(ComboId(name), "e") for name in ("a", "b", "a")]
 
     assert places == [1, 1, 2]
 

@@ -337,7 +337,7 @@ async def test_closed_lets_nothing_in(server: RedisServer) -> None:
         with pytest.raises(AwayError):
             await worker.reserve("a", target())
         with pytest.raises(AwayError):
-            await worker.cursors.next(ComboId("auto"))
+            await worker.cursors.next(ComboId("auto"), "e")
 
 
 async def test_worker_that_never_joined_the_others_lets_nothing_in(server: RedisServer) -> None:
@@ -357,10 +357,10 @@ async def test_open_divides_whole_limits_and_leaves_one_at_least(server: RedisSe
 
 
 async def test_round_robin_goes_on_at_a_place_of_its_own(worker: LoneWorker) -> None:
-    await worker.cursors.next(ComboId("auto"))
+    await worker.cursors.next(ComboId("auto"), "e")
     await worker.lose()
 
-    places = [await worker.cursors.next(ComboId("auto")) for _ in range(3)]
+    places = [await worker.cursors.next(ComboId("auto"), "e") for _ in range(3)]
 
     assert places == [1, 2, 3]
 

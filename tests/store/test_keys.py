@@ -60,9 +60,11 @@ def test_no_model_can_pose_as_the_window_of_its_key(key: str, model: str) -> Non
     assert KEYS.model_window("{s}", key, model) != KEYS.account_window("{s}")
 
 
-@given(one=TEXT, other=TEXT)
-def test_cursors_are_one_for_each_combo(one: str, other: str) -> None:
-    assert (KEYS.cursor(one) == KEYS.cursor(other)) == (one == other)
+@given(one=st.tuples(TEXT, TEXT), other=st.tuples(TEXT, TEXT))
+def test_cursors_are_one_for_each_combo_and_epoch(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    assert (KEYS.cursor(*one) == KEYS.cursor(*other)) == (one == other)
 
 
 @given(one=TEXT.filter(bool), other=TEXT.filter(bool))
@@ -86,7 +88,7 @@ def test_names_can_be_read_and_typed() -> None:
 def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
     slot = KEYS.slot("p", "a")
     names = [
-        *(KEYS.lease_expiries(slot), KEYS.cursor("c"), KEYS.meta(), KEYS.overlay()),
+        *(KEYS.lease_expiries(slot), KEYS.cursor("c", "1"), KEYS.meta(), KEYS.overlay()),
         *(KEYS.lead("reaper"), KEYS.workers(), KEYS.model_window(slot, "k", "m")),
         *(KEYS.key_window(slot, "k"), KEYS.account_window(slot)),
         *(KEYS.model("p", "m"), KEYS.bookings("p"), KEYS.statistics(slot, "k", "m")),

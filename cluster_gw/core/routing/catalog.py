@@ -3,6 +3,7 @@
 How a client's `model` becomes one of them is in `resolution.py`.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
@@ -122,6 +123,7 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         is_profile: clients may name it as `auto:ID`, too, and it may have no members.
+        epoch: how often what is remembered of it was given up.
     """
 
     id: ComboId
@@ -132,6 +134,7 @@ class Combo(msgspec.Struct, frozen=True, kw_only=True):
     scoring: Scoring = NOT_SCORED
     sticky: StickyPolicy = NOT_STICKY
     is_profile: bool = False
+    epoch: int = 0
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,6 +217,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         is_choice: the name stands for several routes, of each of which a client may be allowed or
             not: an alias, a group or a model behind several relays.
         is_kept: other requests come with this very value, so that what is worked out of it is kept.
+        epoch: part of the name of what is remembered (`epoch_of`).
     """
 
     combo: ComboId
@@ -228,6 +232,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_kept: bool = True
     scoring: Scoring = NOT_SCORED
     sticky: StickyPolicy = NOT_STICKY
+    epoch: str = ""
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -247,12 +252,6 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_sticky(self) -> bool:
         """Whether runs or sessions are kept on a route; with one alone there is nothing to keep."""
         return self.sticky.enabled and len(self.routes) > 1
-
-    @cached_property
-    def epoch(self) -> str:
-        """Part of the name of what is remembered: that of another strategy does not count."""
-        named = f"{self.family}:{self.strategy}".encode()
-        return blake2b(named, digest_size=EPOCH_BYTES).hexdigest()
 
     @cached_property
     def narrowed(self) -> dict[tuple[Needs, int], Narrowed]:
@@ -283,3 +282,16 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if bound is not None
         }
         return tuple(sorted(bounds))
+
+
+def epoch_of(family: str, strategy: str, routes: Iterable[Route], count: int = 0) -> str:
+    """Name what is remembered of a chain of routes: that of another chain does not count.
+
+    Args:
+        family: of its strategy.
+        strategy: that orders them.
+        routes: those that take part, in declared order.
+        count: how often it was given up besides, so that there and back is not the same.
+    """
+    named = "\n".join([f"{family}:{strategy}:{count}", *(route.id for route in routes)])
+    return blake2b(named.encode(), digest_size=EPOCH_BYTES).hexdigest()

@@ -12,7 +12,7 @@ import msgspec
 
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.aliases import AUTO, PREFIX, WORDS
-from cluster_gw.core.routing.catalog import Combo, Group, Resolved, Route
+from cluster_gw.core.routing.catalog import Combo, Group, Resolved, Route, epoch_of
 from cluster_gw.core.routing.endpoints import handle_in
 from cluster_gw.units import ComboId, RouteId
 
@@ -213,7 +213,7 @@ class _Table:
 
     def _choice(self, name: str, usable: Sequence[tuple[Route, int]]) -> Resolved:
         """Several routes, ordered as the default combo orders its own."""
-        default = self._default
+        default, routes = self._default, tuple(route for route, _ in usable)
         return Resolved(
             combo=ComboId(name),
             family=default.family,
@@ -221,9 +221,10 @@ class _Table:
             gate=default.gate,
             scoring=default.scoring,
             sticky=default.sticky,
-            routes=tuple(route for route, _ in usable),
+            routes=routes,
             tiers=tuple(tier for _, tier in usable),
             is_choice=True,
+            epoch=epoch_of(default.family, default.strategy, routes, default.epoch),
         )
 
     def _alone(self, route: Route) -> Resolved:
@@ -241,6 +242,7 @@ class _Table:
 
 def _of_combo(combo: Combo, routes: Mapping[RouteId, Route]) -> Resolved:
     members = [(routes[m.route], m.enabled) for m in combo.members]
+    usable = tuple(r for r, enabled in members if enabled and r.enabled)
     return Resolved(
         combo=combo.id,
         family=combo.family,
@@ -248,8 +250,9 @@ def _of_combo(combo: Combo, routes: Mapping[RouteId, Route]) -> Resolved:
         gate=combo.gate,
         scoring=combo.scoring,
         sticky=combo.sticky,
-        routes=tuple(r for r, enabled in members if enabled and r.enabled),
+        routes=usable,
         disabled=tuple(r for r, enabled in members if not (enabled and r.enabled)),
+        epoch=epoch_of(combo.family, combo.strategy, usable, combo.epoch),
     )
 
 
@@ -261,4 +264,5 @@ def alone(route: Route) -> Resolved:
         strategy="priority",
         gate=GatePolicy(),
         routes=(route,),
+        epoch=epoch_of("classic", "priority", (route,)),
     )

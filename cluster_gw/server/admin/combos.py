@@ -11,7 +11,7 @@ from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.items import Item, Items
 from cluster_gw.server.admin.writing import seen_version
 
-READ_ONLY: Final = ("id", "default", "all_routes", "profile")
+READ_ONLY: Final = ("id", "default", "all_routes", "profile", "epoch")
 
 
 def combo_routes(desk: Desk) -> list[Route]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.catalog import Exclusion, ExclusionCode
+from cluster_gw.core.routing.catalog import Exclusion, ExclusionCode, epoch_of
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.presets import Tuning
@@ -173,4 +173,14 @@ def test_another_strategy_remembers_nothing_of_the_last() -> None:
     epochs = [Pool([Known()] * 2, name, family).resolved.epoch for family, name in names]
 
     assert len(set(epochs)) == 3
-    assert epochs[0] == Pool([Known()] * 3, "smart", "classic").resolved.epoch
+    assert epochs[0] == Pool([Known()] * 2, "smart", "classic").resolved.epoch
+
+
+def test_other_members_or_another_order_of_them_remember_nothing_either() -> None:
+    one, two, three = Pool([Known()] * 3).resolved.routes
+    chains = [(one, two), (two, one), (one, two, three), (one,)]
+
+    epochs = [epoch_of("bandit", "balanced", chain) for chain in chains]
+
+    assert len(set(epochs)) == 4
+    assert epoch_of("bandit", "balanced", (one, two), 1) not in epochs
