@@ -77,7 +77,8 @@ def command(
 
     A scenario is a file, or the name of one that comes along; without any, all of those are run.
     """
-    names = strategies.split(",") if strategies is not None else list(COMPARED)
+    given = COMPARED if strategies is None else map(str.strip, strategies.split(","))
+    names = list(dict.fromkeys(given))
     scripts = load_scripts()
     read = _read(scenarios or list_bundled(), names, scripts)
     directory = None if out is None else _directory(out)

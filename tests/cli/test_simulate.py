@@ -43,7 +43,7 @@ def test_a_scenario_is_told_as_a_table_with_what_it_compares(small: str) -> None
 
 
 def test_json_has_regret_latencies_and_use_by_key(small: str) -> None:
-    result = simulate(small, "--strategies", "bandit,classic:p2c", "--seeds", "2", "--json")
+    result = simulate(small, "--strategies", "bandit, classic:p2c,bandit", "--seeds", "2", "--json")
 
     (outcome,) = msgspec.json.decode(result.stdout)["outcomes"]
     assert [one["strategy"] for one in outcome["measures"]] == ["oracle", "bandit", "classic:p2c"]

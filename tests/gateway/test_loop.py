@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from cluster_gw.core.outcome import consequence
 from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.gateway import provider
 from tests.gateway.conftest import Start
@@ -141,6 +142,21 @@ async def test_the_deadline_of_the_client_is_a_504_and_frees_the_provider(
     await asyncio.sleep(0.05)
     assert simulator.stats()["totals"]["in_flight"] == 0
     assert simulator.stats()["totals"]["requests"] == 1
+
+
+async def test_a_target_that_hangs_until_deadlines_pass_is_left(
+    start: Start, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consequence, "HANGING_MS", 50)  # five seconds would be long for a test
+    gateway = await start(**many_models("a", "b"))
+    text = steer(rules=[{"match": {"model": "m0"}, "fault": HANG, "times": None}])
+
+    for _ in range(3):  # as many as open a breaker
+        late, _ = await post(http, gateway.base_url, chat(text, stream=True), X_Gw_Timeout="150ms")
+        assert late.status == 504
+    response, _ = await post(http, gateway.base_url, chat(text, stream=True), X_Gw_Timeout="2s")
+
+    assert (response.status, response.headers["x-routed-via"]) == (200, "b/m1")
 
 
 async def test_a_deadline_in_mid_stream_is_an_honest_error_inside_it(
