@@ -4,7 +4,8 @@ from typing import Any
 
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.routing.catalog import Route
-from cluster_gw.pipeline.condition import list_models
+from cluster_gw.core.routing.signals import rate_limit_factor
+from cluster_gw.pipeline.condition import list_hosts, list_models
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
@@ -59,7 +60,7 @@ class Penalties:
             resting |= await self._rests.list_rests(key)
         rows = []
         for route in runtime.catalog.routes.values():
-            standing = standings.get(self._keys.model(route.provider, route.model))
+            standing = standings.get(self._keys.model(route.provider, route.subject))
             policy = runtime.policy.penalty
             points = 0.0 if standing is None else standing.points_at(now_ms, policy)
             benched = 0 if standing is None else standing.benched_until_ms
@@ -67,7 +68,7 @@ class Penalties:
                 "penalty": {
                     "value": points,
                     "failures": 0 if standing is None else standing.failures,
-                    "rate_limit_factor": 1.0 - points / policy.max * 0.6,
+                    "rate_limit_factor": rate_limit_factor(points, policy.max),
                 },
                 "benched_until_ms": benched if benched > now_ms else None,
                 "cooldowns": self._cooldowns(runtime, route, resting, now_ms),
@@ -82,9 +83,8 @@ class Penalties:
         return rows
 
     async def list_providers(self) -> list[dict[str, Any]]:
-        """Give one entry for each provider that is cut off, or of which targets failed lately."""
-        names = {name for name, _ in list_models(self._current.serving.runtime)}
-        found = await self._providers.look_at(names)
+        """Give one entry for each provider or relay that is cut off, or whose targets failed."""
+        found = await self._providers.look_at(list_hosts(self._current.serving.runtime))
         return [
             {
                 "provider": name,
@@ -101,12 +101,12 @@ class Penalties:
         runtime = self._current.serving.runtime
         cleared = await self._clearing.clear_keys(self._list_keys(runtime))
         cleared += await self._clearing.clear_models(list_models(runtime))
-        providers = {provider for provider, _ in list_models(runtime)}
-        cleared += await self._clearing.clear_providers(providers)
+        hosts = list_hosts(runtime)
+        cleared += await self._clearing.clear_providers(hosts)
         # All are told; this worker must not be the last to know.
         self._bars.clear()
         await self._models.refresh(list_models(runtime))
-        await self._providers.refresh(providers)
+        await self._providers.refresh(hosts)
         return cleared
 
     def _list_keys(self, runtime: Runtime) -> list[KeyRecords]:
@@ -124,7 +124,7 @@ class Penalties:
         for key, target in runtime.targets[route.id].items():
             slot = self._keys.slot(route.provider, target.limits.account)
             for scope, record in zip(
-                ("target", "key"), self._keys.health(slot, key, route.model), strict=True
+                ("target", "key"), self._keys.health(slot, key, route.subject), strict=True
             ):
                 rest = resting.get(record)
                 if rest is not None and rest.until_ms > now_ms:

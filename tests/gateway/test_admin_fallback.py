@@ -193,15 +193,55 @@ async def test_combo_that_only_orders_has_no_weights_and_no_scores(
     assert [one["score"] for one in told["scores"]] == [None, None, None]
 
 
-async def test_what_was_shown_of_the_routing_can_be_sent_back(admin: httpx.AsyncClient) -> None:
-    shown = (await admin.get("/api/fallback/routing?combo=clever")).json()
+@pytest.mark.parametrize("before", [{}, {"strategy": "custom", "weights": {"speed": 3}}])
+async def test_what_was_shown_of_the_routing_changes_nothing_when_it_is_sent_back(
+    admin: httpx.AsyncClient, before: dict[str, Any]
+) -> None:
+    path = "/api/fallback/routing?combo=clever"
+    await admin.put(path, json=before)
+    await admin.put(path, json={"strategy": "balanced"})
+    shown = (await admin.get(path)).json()
 
-    answer = await admin.put("/api/fallback/routing?combo=clever", json=shown)
+    answer = await admin.put(path, json=shown)
 
-    assert answer.status_code == 200, answer.text
     again = answer.json()
-    (warning,) = again.pop("warnings")  # they are the strategy's own, and `balanced` keeps those
     for one in (shown, again):
-        del one["config_version"], one["custom_weights"]
+        one.pop("warnings", None)
+        del one["config_version"]
     assert again == shown
-    assert warning.startswith("combos[1].weights: has no effect")
+    assert (again["custom_weights"] or {}).get("speed") == before.get("weights", {}).get("speed")
+
+
+async def test_weights_that_are_sent_and_not_those_in_force_are_the_new_ones(
+    admin: httpx.AsyncClient,
+) -> None:
+    path = "/api/fallback/routing?combo=clever"
+    shown = (await admin.get(path)).json()
+    shown |= {"strategy": "custom", "weights": {"reliability": 1, "intelligence": 1}}
+
+    told = (await admin.put(path, json=shown)).json()
+
+    assert told["custom_weights"] == {"reliability": 1, "intelligence": 1}
+    assert told["weights"] == {"reliability": 0.5, "speed": 0.0, "intelligence": 0.5}
+
+
+async def test_custom_weights_alone_are_saved(admin: httpx.AsyncClient) -> None:
+    path = "/api/fallback/routing?combo=clever"
+
+    told = (
+        await admin.put(path, json={"strategy": "custom", "customWeights": {"speed": 1}})
+    ).json()
+
+    assert told["custom_weights"] == {"speed": 1}
+    assert told["weights"] == {"reliability": 0.0, "speed": 1.0, "intelligence": 0.0}
+
+
+async def test_use_of_the_month_is_told_for_each_route_of_the_chain(
+    admin: httpx.AsyncClient,
+) -> None:
+    told = (await admin.get("/api/fallback/token-usage?combo=clever")).json()
+
+    assert [one["route"] for one in told["items"]] == ["a/one", "a/two", "a/three"]
+    for one in told["items"]:
+        assert (one["used_tokens"], one["keys"]) == (0, 1)
+        assert (one["budget_tokens"] is None) == (one["remaining"] is None)

@@ -154,3 +154,22 @@ async def test_after_one_relay_has_failed_the_next_is_tried_before_other_provide
     tried = [entry.partition(" ")[0] for entry in response.headers["X-Fallback-Trail"].split("; ")]
     assert tried == ["own/m", f"own/m@{handle(other)}"]
     assert response.headers["X-Routed-Via"] == "b/two"
+
+
+async def test_what_is_held_against_a_relay_is_shown_and_forgotten_as_its_own(
+    relays: Gateway, http: aiohttp.ClientSession, other: RunningSimulator
+) -> None:
+    away = f"own/m@{handle(other)}"
+    await ask(http, relays, "limited", status(429, retry_after=300), model=away)
+
+    async with relays.admin() as admin:
+        path = "/api/fallback/penalty-inspector"
+        rows = (await admin.get(path)).json()["rows"]
+        await admin.delete(path)
+        after = (await admin.get(path)).json()["rows"]
+
+    assert [(row["route"], [one["key"] for one in row["cooldowns"]]) for row in rows] == [
+        (away, ["away"])
+    ]
+    assert after == []
+    assert await via(http, relays, model=away) == away

@@ -197,10 +197,15 @@ def route_signals(
         remaining=remaining,
         headroom=headroom_factor(remaining, policy),
         penalty_points=penalty_points,
-        rate_limit=1.0 - penalty_points / most_points * PENALTY_SHARE,
+        rate_limit=rate_limit_factor(penalty_points, most_points),
         keys=None if len(used) < 2 else columns_of_keys(route, _statistics(by_key)),  # noqa: PLR2004
         half_open=bool(free) and all(key.half_open for key in free),
     )
+
+
+def rate_limit_factor(points: float, most_points: float) -> float:
+    """By what the points of a penalty, of at most so many, multiply a score."""
+    return 1.0 - points / most_points * PENALTY_SHARE
 
 
 def _statistics(by_key: Mapping[KeyId, TargetSignals]) -> Mapping[KeyId, Statistics]:

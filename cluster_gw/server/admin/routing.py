@@ -10,10 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cluster_gw.core.routing.catalog import Combo
+from cluster_gw.core.routing.catalog import Route as CatalogRoute
 from cluster_gw.core.routing.explanation import ExplainedRoute
+from cluster_gw.core.routing.headroom import month_remaining
 from cluster_gw.core.routing.presets import FACTORS, Task
+from cluster_gw.core.routing.signals import Signals
 from cluster_gw.errors import ClientFault, GatewayError, StoreLostError
-from cluster_gw.server.admin.answers import invalid, told
+from cluster_gw.server.admin.answers import invalid, listed, told
 from cluster_gw.server.admin.combos import noun_of
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
@@ -27,9 +30,7 @@ from cluster_gw.wire.json_codec import write
 EXPLORED_SHARE: Final = 0.1  # what the first generation's switch stood for
 QUESTION: Final = "How would a short request be ranked?"
 OF_COMBO: Final = ("strategy", "weights")
-READ_ONLY: Final = frozenset(
-    {"combo", "family", "custom_weights", "peak_adjusted", "scores", "warnings"}
-)
+READ_ONLY: Final = frozenset({"combo", "family", "peak_adjusted", "scores", "warnings"})
 
 
 def _explored(value: Any) -> float | None:
@@ -76,6 +77,7 @@ def routing_routes(desk: Desk) -> list[Route]:
     return [
         Route("/api/fallback/routing", routing.show, methods=["GET"]),
         Route("/api/fallback/routing", routing.change, methods=["PUT"]),
+        Route("/api/fallback/token-usage", routing.month, methods=["GET"]),
     ]
 
 
@@ -92,7 +94,16 @@ class Routing:
     async def change(self, request: Request) -> Response:
         """Change both in one step; null goes back to what the file says."""
         combo = named_combo(self._desk, request)
-        own, common = split(await read_fields(request))
+        fields = dict(await read_fields(request))
+        if "custom_weights" in fields:
+            saved, shown = fields.pop("custom_weights"), self._weights(combo)
+            # Both are shown, and what is in force is not what was saved: an hour may have shifted
+            # it. Who sends back what was shown changes nothing.
+            if "weights" not in fields or fields["weights"] == shown:
+                fields.pop("weights", None)
+                if saved != self._saved(combo):
+                    fields["weights"] = saved
+        own, common = split(fields)
         changes = []
         if own:
             noun = noun_of(self._desk, combo.id)
@@ -102,29 +113,48 @@ class Routing:
         warnings = await self._desk.editor.write(changes, seen_version(request))
         return await self._told(named_combo(self._desk, request), warnings)
 
+    async def month(self, request: Request) -> Response:
+        """Tell what the keys of each route used of their tokens of this month (UTC)."""
+        combo, view = named_combo(self._desk, request), self._desk.deps.current.view
+        routes = self._desk.deps.current.serving.runtime.catalog.routes
+        members = [routes[member.route] for member in combo.members]
+        return listed([of_month(one, view.signals) for one in members], self._desk.config_version)
+
     async def _told(self, combo: Combo, warnings: Sequence[str] = ()) -> Response:
         settings = self._desk.editor.shown()["routing"]
-        declared = next(one for one in self._desk.editor.shown()["combos"] if one["id"] == combo.id)
-        names = FACTORS[combo.family]
-        is_peak = combo.scoring.peak_hours.holds(self._desk.deps.clock.wall_ms())
-        weights = combo.scoring.weights(Task.AUTO, is_peak=is_peak)
         ceiling_s = settings["cooldown"]["ceiling_s"]
         document = {
             "combo": combo.id,
             "family": combo.family,
             "strategy": combo.strategy,
-            "weights": dict(zip(names, weights, strict=True)) if weights else None,
-            "custom_weights": declared["weights"] or declared["strategy_options"]["weights"],
+            "weights": self._weights(combo),
+            "custom_weights": self._saved(combo),
             "explore_enabled": settings["explore_unmeasured"] > 0,
             "explore_unmeasured": settings["explore_unmeasured"],
             "key_selection": settings["key_selection"],
             "peak_hours": settings["peak_hours"],
-            "peak_adjusted": is_peak and combo.scoring.peak is not None,
+            "peak_adjusted": self._is_peak(combo) and combo.scoring.peak is not None,
             "cooldown_ceiling_ms": None if ceiling_s is None else round(ceiling_s * MS_PER_S),
             "task_weight_share": settings["task_weight_share"],
             "scores": await self._scores(combo),
         }
         return told(document, self._desk.config_version, warnings=warnings)
+
+    def _is_peak(self, combo: Combo) -> bool:
+        """Whether the hours of more load are on, by the clock of Redis as in ranking."""
+        signals = self._desk.deps.current.view.signals
+        now_s = self._desk.deps.clock.monotonic_s()
+        return combo.scoring.peak_hours.holds(signals.server_ms(now_s))
+
+    def _weights(self, combo: Combo) -> dict[str, float] | None:
+        """What is in force; None where nothing is weighed."""
+        weights = combo.scoring.weights(Task.AUTO, is_peak=self._is_peak(combo))
+        return dict(zip(FACTORS[combo.family], weights, strict=True)) if weights else None
+
+    def _saved(self, combo: Combo) -> Any:
+        """What the operator set."""
+        declared = next(one for one in self._desk.editor.shown()["combos"] if one["id"] == combo.id)
+        return declared["weights"] or declared["strategy_options"]["weights"]
 
     async def _scores(self, combo: Combo) -> list[dict[str, Any]] | None:
         """The routes of a combo by score; None while that cannot be told."""
@@ -161,6 +191,22 @@ def split(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             raise ClientFault(invalid(f"{section} has to be an object", section))
         table[inner[0]] = read(value)
     return own, common
+
+
+def of_month(route: CatalogRoute, signals: Signals) -> dict[str, Any]:
+    """What the keys of a route used of their tokens of the month, pooled."""
+    known = signals.targets.get(route.id, {})
+    used = sum(known[key.id].month_tokens for key in route.keys if key.id in known)
+    each, keys = route.monthly_tokens, len(route.keys)
+    return {
+        "route": route.id,
+        "provider": route.provider,
+        "model": route.model,
+        "keys": keys,
+        "used_tokens": used,
+        "budget_tokens": None if each is None else each * max(1, keys),
+        "remaining": month_remaining(used, each, keys),
+    }
 
 
 def _score(place: ExplainedRoute) -> dict[str, Any]:
