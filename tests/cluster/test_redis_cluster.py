@@ -7,8 +7,12 @@ import pytest
 
 from cluster_gw.store.cluster import Cluster
 from tests.cluster.failover_load import ACCOUNTS, FREE, FailoverLoad, window
+from tests.cluster.pools import one_model
+from tests.fakes.admin import ENVIRON, call
+from tests.fakes.group import GatewayGroup, get_json
 from tests.fakes.redis_cluster import RedisCluster
 from tests.fakes.redis_server import redis_binary
+from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
@@ -76,3 +80,23 @@ async def test_slots_move_under_load_without_a_call_lost_for_long(cluster: Redis
             await load.served_anew(OUT_S)
     assert load.longest_gap_s < 1.0
     load.check()
+
+
+def test_change_of_the_configuration_reaches_another_group(cluster: RedisCluster) -> None:
+    config = one_model("http://127.0.0.1:9/v1")  # nothing is sent there
+    with (
+        GatewayGroup(config, workers=1, redis_url=cluster.url, environ=ENVIRON) as first,
+        GatewayGroup(config, workers=1, redis_url=cluster.url, environ=ENVIRON) as second,
+    ):
+        body = {"weight": 0.5}
+        version = call(first.admin_url, "PUT", "/api/models/a/sim-small", body).body
+
+        until(
+            lambda: (
+                get_json(f"{second.admin_url}/readyz")["config_version"]
+                == version["config_version"]
+            ),
+            2.0,
+        )
+        shown = call(second.admin_url, "GET", "/api/models/a/sim-small").body
+        assert (shown["weight"], version["config_version"]) == (0.5, 2)
