@@ -3,10 +3,18 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cluster_gw.store.client import RedisClient
 from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
+
+# How long an example takes is no property: the machine has other work, and each test has its own
+# time-out.
+settings.register_profile(
+    "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="module")

@@ -166,12 +166,15 @@ class Pool:
         *,
         cursor: int = 0,
         now_s: float = NOON_S,
+        prompt: str = "",
     ) -> Order:
         inputs = self.inputs(chance, cursor=cursor, now_s=now_s)
-        return self.strategy.rank(self.candidates, self.context(task), inputs)
+        return self.strategy.rank(self.candidates, self.context(task, text=prompt), inputs)
 
-    def told(self, chance: Chance | None = None, *, cursor: int = 0) -> tuple[Ranked, ...]:
-        return self.rank(chance, cursor=cursor).tell()
+    def told(
+        self, chance: Chance | None = None, *, cursor: int = 0, prompt: str = ""
+    ) -> tuple[Ranked, ...]:
+        return self.rank(chance, cursor=cursor, prompt=prompt).tell()
 
 
 def places(order: Order) -> list[int]:
