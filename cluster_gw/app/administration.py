@@ -3,6 +3,7 @@
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.app.editing import Editing
 from cluster_gw.app.engine import Engine
+from cluster_gw.app.key_reports import KeyReports
 from cluster_gw.server.admin.desk import Desk
 
 
@@ -26,4 +27,5 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         records=engine.records,
         editor=editor,
         penalties=engine.penalties,
+        health=KeyReports(engine.deps.current, engine.health, engine.deps.log),
     )

@@ -7,11 +7,12 @@ import time
 from cluster_gw.background.health_watch import LOOK_S, HealthWatch
 from cluster_gw.background.key_checks import KeyChecks
 from cluster_gw.background.key_pass import LOOK_S as PASS_LOOK_S
-from cluster_gw.background.key_pass import KeyPass, PassView
+from cluster_gw.background.key_pass import Books, KeyPass, Listener, PassView
 from cluster_gw.background.prober import ROLE, KeysToProbe, Prober
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.status_watch import LOOK_S as LOOK_AT_BOARD_S
 from cluster_gw.background.status_watch import StatusWatch
+from cluster_gw.core.limits.check_order import CheckOrder
 from cluster_gw.core.limits.model_status import ModelStatus
 from cluster_gw.core.limits.probe import SCAN_S
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
@@ -20,6 +21,7 @@ from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.server.serving import Current
+from cluster_gw.store.check_orders import CheckOrders, Outcome
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
@@ -54,6 +56,7 @@ class Health:
         checks: calls providers about keys.
         prober: looks after resting keys.
         board: what all workers know of keys and the pool.
+        orders: what operators want checked.
         key_pass: checks all keys.
         status_watch: reads the board.
     """
@@ -95,6 +98,7 @@ class Health:
         self.board = StatusBoard(
             redis, scripts, keys, settlements, wall_ms=wall_ms, on_proven=self._note_proven
         )
+        self.orders = CheckOrders(redis, scripts, keys)
         self.status_watch = StatusWatch(self.board)
         self.checks = KeyChecks(
             self._rests,
@@ -114,10 +118,10 @@ class Health:
         )
         self.key_pass = KeyPass(
             self._leadership,
-            self.board,
+            Books(board=self.board, orders=self.orders),
             self.checks,
             view=self._view,
-            on_weighed=self._note_weighed,
+            listener=Listener(on_weighed=self._note_weighed, on_served=self._note_served),
             chance=random.SystemRandom().random,
             monotonic_s=time.monotonic,
         )
@@ -216,6 +220,16 @@ class Health:
     def _note_weighed(self, is_degraded: bool, usable: int, total: int) -> None:  # noqa: FBT001
         event = events.POOL_DEGRADED if is_degraded else events.POOL_RECOVERED
         self._log.event(event, usable=usable, providers=total)
+
+    def _note_served(self, orders: tuple[CheckOrder, ...], outcome: Outcome) -> None:
+        self._registry.add(catalog.ORDERED_PASSES)
+        self._log.event(
+            events.KEYS_CHECKED,
+            scopes=[order.scope for order in orders],
+            valid=outcome.valid,
+            rejected=outcome.rejected,
+            unknown=outcome.unknown,
+        )
 
     def _read(self) -> None:
         board, put = self.board, self._registry.put

@@ -171,6 +171,15 @@ KEY_SHAPES: Final = (
         "spoken for the other, ms), usable and total providers, fence.",
     ),
     KeyShape(
+        pattern="{status}:orders",
+        type="hash",
+        ttl="1 day",
+        content="Checks of keys that an operator ordered and that are not done: * for all, "
+        "<provider>, or <provider>.<key>; ordered at (ms), begun at (0: not yet), fence of the "
+        "term at it. =last: when the last pass that was ordered ended and began (ms), and how "
+        "many keys were valid, rejected, unknown.",
+    ),
+    KeyShape(
         pattern="{auth}:strangers",
         type="hash",
         ttl="2 min",

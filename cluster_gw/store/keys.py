@@ -120,6 +120,10 @@ class Keys:
         """Hash: whether the pool is degraded."""
         return f"{self.prefix}:{{status}}:pool"
 
+    def check_orders(self) -> str:
+        """Hash: which keys operators want checked out of turn."""
+        return f"{self.prefix}:{{status}}:orders"
+
     def strangers(self) -> str:
         """Hash: requests without a valid key, by network."""
         return f"{self.prefix}:{{auth}}:strangers"

@@ -213,6 +213,9 @@ KEY_CHECKS: Final = _counter(
     "provider",
     "result",
 )
+ORDERED_PASSES: Final = _counter(
+    "gw_ordered_passes_total", "Checks of keys that an operator ordered and this worker has done."
+)
 RESTS_LIFTED: Final = _counter(
     "gw_rests_lifted_total", "Rests that ended early because their key was found well.", "provider"
 )

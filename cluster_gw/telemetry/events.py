@@ -278,6 +278,22 @@ KEY_HEALTHY: Final = _event(
     "provider",
     "key",
 )
+CHECK_ORDERED: Final = _event(
+    "check.ordered",
+    Level.INFO,
+    "An operator wants keys checked now: all (*), those of a provider, or one.",
+    "scope",
+    "keys",
+)
+KEYS_CHECKED: Final = _event(
+    "keys.checked",
+    Level.INFO,
+    "What an operator ordered is done; unknown are keys whose provider did not say.",
+    "scopes",
+    "valid",
+    "rejected",
+    "unknown",
+)
 MODEL_RETIRED: Final = _event(
     "model.retired",
     Level.WARNING,

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cluster_gw.background.key_checks import KeyChecks
-from cluster_gw.background.key_pass import KeyPass, PassView
+from cluster_gw.background.key_pass import Books, KeyPass, Listener, PassView
 from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.key_status import CheckPolicy, KeyStatus
 from cluster_gw.core.outcome.key_check import KeyFinding
@@ -17,6 +17,7 @@ from cluster_gw.providers import provider_for
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.directive import FaultRule
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
+from cluster_gw.store.check_orders import CheckOrders, Outcome
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.plan import Days
 from cluster_gw.store.rests import Rests
@@ -55,6 +56,8 @@ class Worker:
         self.client, self.clock = client, clock
         self.version = 1
         self.weighed: list[tuple[bool, int, int]] = []
+        self.served: list[Outcome] = []
+        self.booked = asyncio.Event()
         rests = Rests(*member.tools, worker_id=name, server_now_ms=clock.server_now_ms)
         self.board = StatusBoard(
             *member.tools,
@@ -62,6 +65,7 @@ class Worker:
             wall_ms=clock.server_now_ms,
             server_now_ms=clock.server_now_ms,
         )
+        self.orders = CheckOrders(*member.tools, server_now_ms=clock.server_now_ms)
         self.checks = KeyChecks(
             rests,
             lambda target: rests.key_of([target.limits]),
@@ -74,10 +78,13 @@ class Worker:
         self.policy = policy
         self.key_pass = KeyPass(
             self.leadership,
-            self.board,
+            Books(board=self.board, orders=self.orders),
             self.checks,
             view=self.view,
-            on_weighed=lambda *what: self.weighed.append(what),
+            listener=Listener(
+                on_weighed=lambda *what: self.weighed.append(what),
+                on_served=lambda _orders, outcome: self.served.append(outcome),
+            ),
             chance=lambda: 0.5,
             monotonic_s=clock.monotonic_s,
         )
@@ -107,6 +114,7 @@ class Worker:
             disable_after=self.policy.disable_after,
             took_ms=took_ms,
         )
+        self.booked.set()
 
     async def lead(self) -> None:
         assert await self.leadership.campaign() is not None

@@ -39,6 +39,7 @@ from tests.lua.outage_calls import OUTAGE, REST_MS, OutageScripts
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 CHECK, PROBE = KEYS.check(SLOT, "k"), KEYS.probe()
 STATUSES, POOL, STRANGERS = KEYS.key_statuses(), KEYS.pool_status(), KEYS.strangers()
+ORDERS = KEYS.check_orders()
 NO_KEY = {"TIME", "PUBLISH"}
 EVERY_KEY = {
     *names([MODEL, WHOLE, OTHER, ACCOUNT]),
@@ -51,7 +52,7 @@ EVERY_KEY = {
     PROBE,
     KEYS.learned("app", "p/m"),
     OUTAGE,
-    *(STATUSES, KEYS.model_statuses(), POOL, STRANGERS),
+    *(STATUSES, KEYS.model_statuses(), POOL, STRANGERS, ORDERS),
 }
 
 
@@ -153,6 +154,10 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/judge", [STATUSES], "p.x", "forget", "-", 3, 0, NOW_MS)
     run("health/retire", [KEYS.model_statuses()], "p.m", "probable", "a", "removed", NOW_MS)
     run("health/weigh", [POOL], 1, 1, 3, 500, 3, 0, 0, NOW_MS)
+    run("health/order", [ORDERS], "p.k", NOW_MS)
+    run("health/order", [ORDERS], "*", NOW_MS)
+    run("health/orders", [ORDERS], 1, NOW_MS)
+    run("health/ordered", [ORDERS], 1, NOW_MS, 1, 0, 0, "p.k", NOW_MS, NOW_MS)
     run("client/count_stranger", [STRANGERS], "192.0.2.1", 10, NOW_MS)
 
 

@@ -152,6 +152,18 @@ CASES: Final[dict[str, tuple[str, str, str, int, Call]]] = {
         *(KEYS.pool_status(), "turning", "x", 1),
         lambda h: h.run("health/weigh", [KEYS.pool_status()], 1, 1, 1, 1, 1, 1, 1, NOW_MS),
     ),
+    "order of a check": (
+        *(KEYS.check_orders(), "p.k", "now", 1),
+        lambda h: h.run("health/order", [KEYS.check_orders()], "p.k", NOW_MS),
+    ),
+    "orders that are begun": (
+        *(KEYS.check_orders(), "p.k", "1 2", 1),
+        lambda h: h.run("health/orders", [KEYS.check_orders()], 1, NOW_MS),
+    ),
+    "order that is done": (
+        *(KEYS.check_orders(), "p.k", "x 0 1", 1),
+        lambda h: h.run("health/ordered", [KEYS.check_orders()], 1, 0, 0, 0, 0, "p.k", 1, NOW_MS),
+    ),
     "paces of checks": (
         *(KEYS.probe(), "fence", "x", 1),
         lambda h: h.run("health/pace", [KEYS.probe()], 1, NOW_MS),

@@ -24,6 +24,33 @@ class Penalties(Protocol):
         """Forget all of it; how many records said something."""
 
 
+class KeyPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of the configuration.
+
+    Attributes:
+        is_checkable: its provider has a free call that needs the key.
+    """
+
+    provider: str
+    key: str
+    is_checkable: bool
+
+
+class KeyHealth(Protocol):
+    """What is known of keys; raises `StoreLostError` while Redis is away."""
+
+    def list_places(self) -> Sequence[KeyPlace]:
+        """Give every key."""
+
+    async def show(self) -> Mapping[str, Any]:
+        """Tell what is known of each, and what is ordered."""
+
+    async def order(
+        self, provider: str | None, key: str | None, places: Sequence[KeyPlace]
+    ) -> Mapping[str, Any]:
+        """Order a check of `places`: all keys, those of a provider, or one."""
+
+
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """One worker, as its administrator sees it.
 
@@ -33,6 +60,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         records: of requests that have ended.
         editor: shows and changes the configuration.
         penalties: what is held against routes.
+        health: what is known of keys.
     """
 
     deps: Deps
@@ -40,6 +68,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     records: RequestRecords
     editor: Editor
     penalties: Penalties
+    health: KeyHealth
 
     @property
     def config_version(self) -> int:

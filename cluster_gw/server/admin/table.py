@@ -15,6 +15,7 @@ from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.explain import explain_routes
 from cluster_gw.server.admin.fallback import fallback_routes
 from cluster_gw.server.admin.headroom import headroom_routes
+from cluster_gw.server.admin.health import health_routes
 from cluster_gw.server.admin.keys import key_routes
 from cluster_gw.server.admin.models import model_routes
 from cluster_gw.server.admin.penalties import penalty_routes
@@ -28,6 +29,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     profile_routes,
     model_routes,
     key_routes,
+    health_routes,
     fallback_routes,
     routing_routes,
     penalty_routes,
