@@ -52,6 +52,7 @@ def exchange() -> Any:
         context=SimpleNamespace(demand=GUESS),
         request=SimpleNamespace(max_tokens=None, choices=1),
         runtime=SimpleNamespace(policy=SimpleNamespace(estimates=EstimatePolicy())),
+        most_tokens_of=lambda target: target.most_tokens,
     )
 
 

@@ -1,5 +1,6 @@
 """`/api/health`: what is known of keys, and an order to check them now."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -51,13 +52,16 @@ async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def serve(gateway: Gateway) -> None:
-    """Do what is ordered, as the elected worker does each second."""
-    await gateway.engine.health.prober.campaign()
-    key_pass = gateway.engine.health.key_pass
-    await key_pass.look()
-    if key_pass._running is not None:
-        await key_pass._running
-    await key_pass.look()
+    """Keep the role and do what is ordered, as the elected worker does."""
+    health = gateway.engine.health
+    async with asyncio.timeout(20):
+        while True:
+            await health.prober.campaign()
+            await health.key_pass.look()
+            if not (await health.orders.look()).orders:
+                break
+            await asyncio.sleep(0.02)
+    await health.key_pass.look()
 
 
 async def test_order_is_taken_shown_done_and_noted(
