@@ -17,6 +17,17 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With two test processes: a module stays in one, and all that start workers are in the same.
+
+    Those measure times, and would disturb each other.
+    """
+    for item in items:
+        starts_workers = any(item.get_closest_marker(name) for name in ("cluster", "sdk"))
+        module = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group("workers" if starts_workers else module))
+
+
 @pytest.fixture(scope="module")
 def provider() -> Iterator[SimulatedProvider]:
     """A simulated provider that takes every key and every model; a module may have its own."""
