@@ -53,4 +53,5 @@ def _finish(axes: Axes) -> None:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})
+    canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
+    canvas.print_png(path, metadata={"Software": None})
