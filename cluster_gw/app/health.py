@@ -98,6 +98,7 @@ class Health:
         self.board = StatusBoard(
             redis, scripts, keys, settlements, wall_ms=wall_ms, on_proven=self._note_proven
         )
+        self.board.on_marked = self._note_marked
         self.orders = CheckOrders(redis, scripts, keys)
         self.status_watch = StatusWatch(self.board)
         self.checks = KeyChecks(
@@ -217,6 +218,11 @@ class Health:
         elif status is None:
             self._log.event(events.MODEL_RESTORED, provider=provider, model=model)
 
+    def _note_marked(self, provider: str, model: str, refuses: bool) -> None:  # noqa: FBT001
+        self.status_watch.look_soon()
+        event = events.MODEL_TOOLS_REFUSED if refuses else events.MODEL_TOOLS_TAKEN
+        self._log.event(event, provider=provider, model=model)
+
     def _note_weighed(self, is_degraded: bool, usable: int, total: int) -> None:  # noqa: FBT001
         event = events.POOL_DEGRADED if is_degraded else events.POOL_RECOVERED
         self._log.event(event, usable=usable, providers=total)
@@ -235,6 +241,7 @@ class Health:
         board, put = self.board, self._registry.put
         put(catalog.KEYS_BARRED, value=board.barred_count)
         put(catalog.MODELS_RETIRED, value=board.retired_count)
+        put(catalog.MODELS_TOOLLESS, value=len(board.toolless))
         put(catalog.POOL_DEGRADED, value=int(board.pool.is_degraded))
 
     def _records_of(self, target: Target) -> KeyRecords:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
+from cluster_gw.canonical.failure import Fault
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
 from cluster_gw.core.outcome.consequence import Consequence
-from cluster_gw.core.outcome.retirement import Finding
+from cluster_gw.core.outcome.retirement import find_proof
+from cluster_gw.core.outcome.tools_refused import refuses_tools
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Refusal
@@ -41,6 +43,11 @@ class Conditions:
     def are_known(self) -> bool:
         """Whether anything is known to be wrong; mostly nothing is."""
         return self._board.bars_any or bool(self._models.unwell) or bool(self._providers.outages)
+
+    @property
+    def toolless(self) -> frozenset[tuple[str, str]]:
+        """Provider and model of those that have recently refused tools."""
+        return self._board.toolless
 
     def barring(self, target: Target) -> Refusal | None:
         """Tell why the target's key or its model may not be used now: what lasts longest."""
@@ -97,19 +104,28 @@ class Conditions:
             )
             self._models.book(lease, end, policy.penalty, policy.bench)
 
-    def proven(self, target: Target, finding: Finding, request_id: str) -> None:
-        """Book what a failure proves of its model."""
+    def proven(
+        self, target: Target, fault: Fault, verdict: Verdict, request_id: str, *, with_tools: bool
+    ) -> None:
+        """Book what a failure proves of its model, if it proves anything."""
         route = target.route
-        self._board.prove(
-            route.provider,
-            route.subject,
-            proof=finding.proof.value,
-            request=request_id,
-            reason=finding.reason,
-        )
+        finding = find_proof(fault, verdict)
+        if finding is not None:
+            self._board.prove(
+                route.provider,
+                route.subject,
+                proof=finding.proof.value,
+                request=request_id,
+                reason=finding.reason,
+            )
+        if with_tools and refuses_tools(fault):
+            self._board.mark_tools(route.provider, route.subject)
 
-    def succeeded(self, lease: Lease, policy: RoutingPolicy) -> None:
+    def succeeded(self, lease: Lease, policy: RoutingPolicy, *, with_tools: bool = False) -> None:
         """Book an answer, where the model or its provider is known not to be well."""
+        if with_tools and self._board.toolless:
+            target = lease.target
+            self._board.mark_tools(target.provider, target.model, reserved_ms=lease.reserved_at_ms)
         self._providers.succeeded(lease, policy.breaker.cooldown_ms)
         if self._board.models:
             self._board.answered(lease.target.provider, lease.target.model, lease.reserved_at_ms)

@@ -12,7 +12,6 @@ from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.classify import FailureCode, Verdict, classify
 from cluster_gw.core.outcome.exhaustion import exhausted, stream_interrupted
-from cluster_gw.core.outcome.retirement import find_proof
 from cluster_gw.core.outcome.retry import AttemptPlanner, StopReason
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
@@ -361,9 +360,8 @@ class Failover:
         outcome = outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
         if outcome.cooldown is not None and outcome.cooldown.checks_key:
             shell.conditions.check_key(target)
-        proof = find_proof(broken.fault, verdict)
-        if proof is not None:
-            shell.conditions.proven(target, proof, exchange.id)
+        tools = exchange.context.needs.tools
+        shell.conditions.proven(target, broken.fault, verdict, exchange.id, with_tools=tools)
         siblings = self._backlog.siblings(target)
         could_serve = any(shell.admitter.could_serve(exchange, one) for one in siblings)
 

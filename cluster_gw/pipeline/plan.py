@@ -9,11 +9,12 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.exploration import pick_any, pick_unmeasured
 from cluster_gw.core.routing.ranking import Move, Ranking, to_front
 from cluster_gw.core.routing.signals import stand_back
-from cluster_gw.core.routing.stickiness import stay
+from cluster_gw.core.routing.stickiness import REFUSED_TOOLS, stay
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
 
 NO_MOVES: Final[tuple[Move, ...]] = ()
+NOBODY: Final[frozenset[tuple[str, str]]] = frozenset()
 
 
 def strategy_of(context: RouteContext) -> Strategy:
@@ -63,12 +64,18 @@ def _moved(
 ) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
     """What comes after the strategy: a pin, else a try out of turn; then what is barred."""
     resolved, signals = context.resolved, inputs.signals
+    toolless = inputs.toolless if context.needs.tools else NOBODY
     moves: tuple[Move, ...] = ()
     is_pinned = False
+    if toolless:
+        candidates, moves = put_last(candidates, toolless)
     if inputs.pinned is not None:
-        stayed = stay(candidates, excluded, inputs.pinned, resolved.sticky, signals, inputs.now_s)
+        now_s, policy = inputs.now_s, resolved.sticky
+        stayed = stay(
+            candidates, excluded, inputs.pinned, policy, signals, now_s, toolless=toolless
+        )
         candidates, is_pinned = stayed.candidates, stayed.holds
-        moves = () if stayed.move is None else (stayed.move,)
+        moves += () if stayed.move is None else (stayed.move,)
     if not is_pinned:
         tried, reason = None, "explore"
         if resolved.scoring.explore_unmeasured:
@@ -81,4 +88,25 @@ def _moved(
     if signals.barred:
         candidates, behind = stand_back(candidates, signals, inputs.now_s)
         moves += behind
+        if toolless:  # also behind what may not be asked now: that may have changed when it is
+            candidates, _ = put_last(candidates, toolless)
     return candidates, moves
+
+
+def put_last(
+    candidates: tuple[Candidate, ...], toolless: frozenset[tuple[str, str]]
+) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
+    """Put routes whose model has recently refused tools behind all others of their tier."""
+    moves = tuple(
+        [
+            Move(route=one.route.id, reason=REFUSED_TOOLS)
+            for one in candidates
+            if one.route.is_one_of(toolless)
+        ]
+    )
+    if not moves:
+        return candidates, ()
+    # A stable sort: among the others, and those, the order stays.
+    return tuple(
+        sorted(candidates, key=lambda c: (c.match_tier, c.route.is_one_of(toolless)))
+    ), moves

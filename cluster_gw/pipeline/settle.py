@@ -134,7 +134,8 @@ class Accounts:
             latency_ms=latency_ms,
             first_byte_ms=first_byte_ms,
         )
-        self._conditions.succeeded(lease, exchange.runtime.policy)
+        tools = exchange.context.needs.tools
+        self._conditions.succeeded(lease, exchange.runtime.policy, with_tools=tools)
         self._settle(lease, charge, "success", ANSWERED, sample)
         self._estimator.teach(exchange, charge)
 

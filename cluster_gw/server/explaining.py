@@ -90,6 +90,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
         signals=scene.view.signals,
         chance=scene.chance if asked.sample else None,
         now_s=now_s,
+        toolless=scene.foresight.conditions.toolless,
     )
     exchange = Exchange(
         id=LABEL,

@@ -142,6 +142,7 @@ class Inference:
             signals=self._deps.current.view.signals,
             chance=self._deps.chance,
             now_s=arrival.started_s,
+            toolless=self._deps.shell.conditions.toolless,
         )
         return self._exchange(arrival, client, hints, context, inputs, recalled)
 

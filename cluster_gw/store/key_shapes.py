@@ -164,6 +164,13 @@ KEY_SHAPES: Final = (
         "again.",
     ),
     KeyShape(
+        pattern="{status}:tools",
+        type="hash",
+        ttl="1 day",
+        content="When a model last refused tools (ms), by <provider>.<model>: for an hour it goes "
+        "behind the others for requests with tools. Delete a field, and it does not.",
+    ),
+    KeyShape(
         pattern="{status}:pool",
         type="hash",
         ttl="1 day",

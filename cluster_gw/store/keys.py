@@ -116,6 +116,10 @@ class Keys:
         """Hash: what failures proved of models."""
         return f"{self.prefix}:{{status}}:models"
 
+    def tool_marks(self) -> str:
+        """Hash: models that have refused tools."""
+        return f"{self.prefix}:{{status}}:tools"
+
     def pool_status(self) -> str:
         """Hash: whether the pool is degraded."""
         return f"{self.prefix}:{{status}}:pool"

@@ -1,19 +1,21 @@
 """What all workers know of keys, models and the pool as a whole: who may not be used, and why.
 
-Everything stands in three hashes of one slot. A worker reads them when it starts, every few
+Everything stands in four hashes of one slot. A worker reads them when it starts, every few
 seconds, and at once when it hears that something changed. Admission asks what was read, which is
-mostly that nobody is barred. The scripts are `lua/health/{judge,retire,weigh}`.
+mostly that nobody is barred. The scripts are `lua/health/{judge,retire,mark_tools,weigh}`.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
 from cluster_gw.core.limits.degraded import DegradedPolicy
 from cluster_gw.core.limits.key_status import KeyRecord, KeyStatus
 from cluster_gw.core.limits.model_status import ModelRecord, ModelStatus
+from cluster_gw.core.limits.tool_marks import is_recent
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.store.admission import server_clock
 from cluster_gw.store.client import RedisClient
@@ -31,6 +33,8 @@ MODEL_WORDS: Final = 4
 RETIRE_ARGS: Final = 5
 STATUS_OF: Final = (None, ModelStatus.SUSPECTED, ModelStatus.RETIRED)
 ANSWERED: Final = "answered"
+REFUSED: Final = "refused"
+MARK_ARGS: Final = 4
 MODEL_REFUSAL: Final = Refusal(gate=Gate.MODEL_RETIRED, scope="model", retry_after_ms=0)
 KEY_REFUSAL: Final = Refusal(gate=Gate.KEY_INVALID, scope="key", retry_after_ms=0)
 
@@ -56,6 +60,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OnProven = Callable[[str, str, str, ModelStatus | None], None]
+OnMarked = Callable[[str, str, bool], None]
 
 
 class StatusBoard:
@@ -74,6 +79,9 @@ class StatusBoard:
     Attributes:
         keys: what is known of each key that was ever checked.
         models: what is known of models of which anything was proven.
+        toolless: provider and model of those that have recently refused tools; mostly empty.
+        on_marked: told provider, model and whether it refuses tools now, by the one worker of the
+            fleet whose request changed it.
         pool: as it was last weighed.
         bars_any: whether any key or model may not be used; asked for each request, mostly no.
 
@@ -93,15 +101,17 @@ class StatusBoard:
     ) -> None:
         self.keys: Mapping[str, KeyRecord] = {}
         self.models: Mapping[str, ModelRecord] = {}
+        self.toolless: frozenset[tuple[str, str]] = frozenset()
         self.pool = Pool()
         self.bars_any = False
         self._barred: frozenset[str] = frozenset()
         self._retired: frozenset[str] = frozenset()
         self._settlements = settlements
         self._wall_ms = wall_ms
+        self.on_marked: OnMarked | None = None
         self._on_proven = on_proven
-        self._retire = scripts["health/retire"]
-        client.know(self._retire)
+        self._retire, self._mark_tools = scripts["health/retire"], scripts["health/mark_tools"]
+        client.know(self._retire, self._mark_tools)
         self._client = client
         self._judge, self._weigh = scripts["health/judge"], scripts["health/weigh"]
         self._names = keys
@@ -140,13 +150,16 @@ class StatusBoard:
 
     async def refresh(self) -> None:
         """Read everything."""
-        keys, models, pool = await asyncio.gather(
-            self._client.call("HGETALL", self._names.key_statuses()),
-            self._client.call("HGETALL", self._names.model_statuses()),
-            self._client.call("HGETALL", self._names.pool_status()),
+        names = self._names
+        keys, models, tools, pool = await asyncio.gather(
+            self._client.call("HGETALL", names.key_statuses()),
+            self._client.call("HGETALL", names.model_statuses()),
+            self._client.call("HGETALL", names.tool_marks()),
+            self._client.call("HGETALL", names.pool_status()),
         )
         self.keys, self.models, self.pool = read_keys(keys), read_models(models), read_pool(pool)
         now_ms = self._wall_ms()
+        self.toolless = read_marks(tools, now_ms)
         self._retired = frozenset(n for n, one in self.models.items() if one.bars(now_ms))
         self._barred = frozenset(n for n, one in self.keys.items() if not one.status.is_routed)
         self.bars_any = bool(self._barred or self._retired)
@@ -201,6 +214,29 @@ class StatusBoard:
         """Queue that a model has answered a request; only if anything is proven of it."""
         if self.name_of(provider, model) in self.models:
             self.prove(provider, model, proof=ANSWERED, request=str(reserved_ms), reason=ANSWERED)
+
+    def mark_tools(self, provider: str, model: str, *, reserved_ms: int | None = None) -> None:
+        """Queue that a model has refused a request for its tools, or answered one that had some.
+
+        Only what is not known yet is told.
+
+        Args:
+            provider: whose model it is.
+            model: upstream's name.
+            reserved_ms: when the answered request was admitted; None for a refusal.
+        """
+        is_refusal = reserved_ms is None
+        if ((provider, model) in self.toolless) is is_refusal:
+            return
+
+        def heard(reply: list[Reply]) -> None:
+            if reply[2] and self.on_marked is not None:
+                self.on_marked(provider, model, is_refusal)
+
+        template = template_of(self._mark_tools, [self._names.tool_marks()], MARK_ARGS)
+        said = REFUSED if is_refusal else ANSWERED
+        own = bulk(self.name_of(provider, model), said, reserved_ms or 0)
+        self._settlements.add_call(template, own, None, lazy=True, heard=heard)
 
     async def weigh(
         self, fence: int, usable: int, total: int, policy: DegradedPolicy
@@ -263,6 +299,16 @@ def read_models(flat: Reply) -> dict[str, ModelRecord]:
         except ValueError:
             continue
     return records
+
+
+def read_marks(flat: Reply, now_ms: int) -> frozenset[tuple[str, str]]:
+    """Read the hash of models that refused tools: provider and model of those that count now."""
+    found = []
+    for name, text in _pairs(flat):
+        provider, dot, model = name.partition(".")
+        if dot and text.isdecimal() and is_recent(int(text), now_ms):
+            found.append((unquote(provider), unquote(model)))
+    return frozenset(found)
 
 
 def read_pool(flat: Reply) -> Pool:

@@ -172,6 +172,9 @@ KEYS_BARRED: Final = _gauge(
 MODELS_RETIRED: Final = _gauge(
     "gw_models_retired_count", "Models that their providers have no more.", merge=Merge.MAX
 )
+MODELS_TOOLLESS: Final = _gauge(
+    "gw_models_toolless_count", "Models that have refused tools in the last hour.", merge=Merge.MAX
+)
 POOL_DEGRADED: Final = _gauge(
     "gw_pool_degraded_count",
     "1 while too few providers have a key that may be used.",

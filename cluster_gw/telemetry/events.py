@@ -305,6 +305,21 @@ MODEL_RETIRED: Final = _event(
 MODEL_RESTORED: Final = _event(
     "model.restored", Level.INFO, "A model has answered after all.", "provider", "model"
 )
+MODEL_TOOLS_REFUSED: Final = _event(
+    "model.tools_refused",
+    Level.WARNING,
+    "A model refuses tools though it is declared to take them: for an hour it is the last choice "
+    "for requests with tools.",
+    "provider",
+    "model",
+)
+MODEL_TOOLS_TAKEN: Final = _event(
+    "model.tools_taken",
+    Level.INFO,
+    "A model that refused tools has answered a request with some.",
+    "provider",
+    "model",
+)
 POOL_DEGRADED: Final = _event(
     "pool.degraded",
     Level.WARNING,

@@ -52,7 +52,7 @@ EVERY_KEY = {
     PROBE,
     KEYS.learned("app", "p/m"),
     OUTAGE,
-    *(STATUSES, KEYS.model_statuses(), POOL, STRANGERS, ORDERS),
+    *(STATUSES, KEYS.model_statuses(), KEYS.tool_marks(), POOL, STRANGERS, ORDERS),
 }
 
 
@@ -153,6 +153,8 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/judge", [STATUSES], "p.k", "rejected", "auth", 3, 0, NOW_MS)
     run("health/judge", [STATUSES], "p.x", "forget", "-", 3, 0, NOW_MS)
     run("health/retire", [KEYS.model_statuses()], "p.m", "probable", "a", "removed", NOW_MS)
+    run("health/mark_tools", [KEYS.tool_marks()], "p.m", "refused", 0, NOW_MS)
+    run("health/mark_tools", [KEYS.tool_marks()], "p.n", "answered", NOW_MS, NOW_MS)
     run("health/weigh", [POOL], 1, 1, 3, 500, 3, 0, 0, NOW_MS)
     run("health/order", [ORDERS], "p.k", NOW_MS)
     run("health/order", [ORDERS], "*", NOW_MS)

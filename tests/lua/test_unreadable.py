@@ -148,6 +148,10 @@ CASES: Final[dict[str, tuple[str, str, str, int, Call]]] = {
             *("health/retire", [KEYS.model_statuses()], "p.m", "probable", "r", "gone", NOW_MS)
         ),
     ),
+    "refusal of tools": (
+        *(KEYS.tool_marks(), "p.m", "once", 1),
+        lambda h: h.run("health/mark_tools", [KEYS.tool_marks()], "p.m", "refused", 0, NOW_MS),
+    ),
     "pool": (
         *(KEYS.pool_status(), "turning", "x", 1),
         lambda h: h.run("health/weigh", [KEYS.pool_status()], 1, 1, 1, 1, 1, 1, 1, NOW_MS),

@@ -110,6 +110,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         """
         return f"{self.model}@{self.endpoint}" if self.endpoint else self.model
 
+    def is_one_of(self, models: frozenset[tuple[str, str]]) -> bool:
+        """Whether its provider and subject are among some."""
+        return bool(models) and (self.provider, self.subject) in models
+
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """One place of a combo."""

@@ -29,6 +29,7 @@ def pick_unmeasured(
         candidates[row]
         for row in evidence.tried
         if signals.may_serve(candidates[row].route, inputs.now_s)
+        and not _is_refused(candidates[row], context, inputs)
     ]
     return found[int(chance.integers(len(found)))] if found else None
 
@@ -55,5 +56,11 @@ def pick_any(
         if candidate.match_tier == candidates[0].match_tier
         and candidate.route.weight > 0
         and signals.may_serve(candidate.route, inputs.now_s)
+        and not _is_refused(candidate, context, inputs)
     ]
     return found[int(chance.integers(len(found)))] if found else None
+
+
+def _is_refused(candidate: Candidate, context: RouteContext, inputs: StrategyInputs) -> bool:
+    """Whether a model has recently refused what the request needs."""
+    return context.needs.tools and candidate.route.is_one_of(inputs.toolless)

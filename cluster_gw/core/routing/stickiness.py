@@ -5,6 +5,7 @@ serve this request, or is nearly used up. In `prefer` mode it also yields to fre
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -14,6 +15,8 @@ from cluster_gw.core.routing.ranking import Move
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, Signals
 from cluster_gw.core.routing.sticky_policy import RUN, StickyPolicy
 from cluster_gw.units import RouteId
+
+REFUSED_TOOLS: Final = "refused tools lately"
 
 
 class Stay(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -52,6 +55,8 @@ def stay(
     policy: StickyPolicy,
     signals: Signals,
     now_s: float,
+    *,
+    toolless: frozenset[tuple[str, str]] = frozenset(),
 ) -> Stay:
     """Put the pinned route before the others of its tier, or say why it stays where it is.
 
@@ -62,12 +67,15 @@ def stay(
         policy: of the combo.
         signals: of this worker.
         now_s: the clock of the signals' times.
+        toolless: models that refused what the request needs.
     """
     found = next((one for one in candidates if one.route.id == pinned), None)
     if found is None:
         code = next((str(one.code) for one in excluded if one.route.id == pinned), "gone")
         return _yields(candidates, pinned, code)
     why = why_it_yields(found, policy, signals, now_s)
+    if found.route.is_one_of(toolless):
+        why = REFUSED_TOOLS
     if why is not None:
         return _yields(candidates, pinned, why)
     before = [c for c in candidates if c.match_tier < found.match_tier]

@@ -23,6 +23,7 @@ class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         pinned: route that the request's run or session stays on, likewise.
         chance: what is drawn with; without it means stand in for draws and nothing is explored.
         now_s: the clock of the signals' times.
+        toolless: provider and model of those that have recently refused tools.
     """
 
     cursor: int = 0
@@ -31,6 +32,7 @@ class StrategyInputs(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pinned: RouteId | None = None
     chance: Chance | None = None
     now_s: float = 0.0
+    toolless: frozenset[tuple[str, str]] = frozenset()
 
 
 class Strategy(Protocol):
