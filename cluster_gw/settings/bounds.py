@@ -23,6 +23,7 @@ from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.presets import PeakHours
+from cluster_gw.settings.pool import ModelSettings
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -117,6 +118,8 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
 )
 
 TOKEN_FIELDS: Final = frozenset({"tpm", "tpd", "monthly_tokens", "context_window"})
+LABELS: Final = frozenset({(ModelSettings, "monthly_tokens")})
+"""Fields that take a vendor's label, of which some promise nothing: a hint, never a bound."""
 
 PATTERN_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import inspect
 
-from cluster_gw.settings.amounts import parse_amount
-from cluster_gw.settings.bounds import BOUNDS, PATTERN_WORDS, TOKEN_FIELDS, Range
+from cluster_gw.settings.amounts import parse_amount, parse_label
+from cluster_gw.settings.bounds import BOUNDS, LABELS, PATTERN_WORDS, TOKEN_FIELDS, Range
 from cluster_gw.settings.expand import UNSET, Unset
 from cluster_gw.settings.faults import ABSENT, Expanded, Faults, at_index, at_name, unknown
 from cluster_gw.settings.secret import Secret
@@ -52,7 +52,17 @@ class Checker:
     ) -> Any:
         """Give the checked value of one field, or `UNSET`; fields of tokens take `15M`."""
         extra = BOUNDS.get(owner.cls, {}).get(field.name)
+        if (owner.cls, field.name) in LABELS and isinstance(value, str) and value:
+            value = self._label(value, path)
         return self._check(value, field.type, path, field.name, extra)
+
+    def _label(self, text: str, path: str) -> int | None:
+        """What a vendor's words promise; whoever wrote them learns that they promise nothing."""
+        amount = parse_amount(text)
+        amount = parse_label(text) if amount is None else amount
+        if amount is None:
+            self._faults.warn(path, "tells no tokens a month, such as 15M or ~50-100M; not counted")
+        return amount
 
     def _check(
         self, value: Any, kind: inspect.Type, path: str, field: str, extra: Range | None

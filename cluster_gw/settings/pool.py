@@ -140,7 +140,9 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         limits: bounds of this model on each key.
         token_weight: how many tokens of `caps.tpd` one of its tokens uses; unset means 1, or what
             the preset says of such models.
-        monthly_tokens: tokens the provider gives away each month and key.
+        monthly_tokens: tokens the provider gives away each month and key, or its label for them
+            (`~15M`, `~50-100M`: the upper bound); unset, 0 or a label without a number and a unit
+            means no opinion.
         price: what it costs.
         quality_hint: quality somebody measured.
         weight: multiplies the score of a scoring strategy; 0 never wins.

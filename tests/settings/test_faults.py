@@ -206,10 +206,10 @@ FAULTS = [
         "providers.far.limits.rpm: expected a whole number from 0 to 1000000000000, got text",
     ),
     (
-        "models.0.monthly_tokens",
+        "keys.0.caps.monthly_tokens",
         "15X",
         (
-            "models[0].monthly_tokens: expected a whole number from 0 to 1000000000000000 "
+            "keys[0].caps.monthly_tokens: expected a whole number from 0 to 1000000000000000 "
             "such as 150000, 150k, 15M or 1.5B, got text"
         ),
     ),

@@ -144,6 +144,19 @@ def test_a_months_tokens_reach_the_route_and_nothing_is_no_opinion(
     assert (routes[BIG].monthly_tokens, routes[SMALL].monthly_tokens) == (15_000_000, None)
 
 
+def test_label_of_a_vendor_counts_and_one_that_tells_nothing_is_told(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["models"][0]["monthly_tokens"] = "~50-100M"
+    base["models"][1]["monthly_tokens"] = "60 req/min"
+
+    loaded = load(base)
+    routes = build_catalog(loaded.settings, 1).routes
+
+    assert (routes[BIG].monthly_tokens, routes[SMALL].monthly_tokens) == (100_000_000, None)
+    assert [line.partition(":")[0] for line in loaded.warnings] == ["models[1].monthly_tokens"]
+
+
 @pytest.mark.parametrize(
     ("section", "fault"),
     [
