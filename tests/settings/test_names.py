@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_gw.core.routing.resolution import Catalog
+from cluster_gw.core.routing.wishes import within
 from cluster_gw.settings import Loaded, build_catalog
 from cluster_gw.units import ComboId, RouteId
 
@@ -17,6 +18,7 @@ RELAYS = [
     {"id": "near-2", "provider": "far", "secret": "s3", "base_url": "https://near.example/v1/"},
     {"id": "edge", "provider": "far", "secret": "s4", "base_url": "https://edge.example:8443"},
 ]
+HANDLES = ("near-example-v1", "edge-example-8443")
 
 
 def catalog(load: Load, document: dict[str, Any], **environ: str) -> Catalog:
@@ -230,3 +232,66 @@ def test_a_model_that_no_key_may_serve_is_told_from_one_without_keys(
     routes = catalog(load, base).routes
 
     assert [route.scoped_keys for route in routes.values()] == [1, 0, 0]
+
+
+def only(catalog: Catalog, name: str) -> list[str] | None:
+    found = catalog.resolve(name)
+    return None if found is None else [route.id for route in found.routes]
+
+
+HOME = ("far-example-v1", "https://far.example/v1", "https://far.example/v1/")
+
+
+@pytest.mark.parametrize("endpoint", HOME)
+@pytest.mark.parametrize("provider", ["far", "custom"])
+def test_the_providers_own_address_has_a_name_beside_its_relays(
+    base: dict[str, Any], load: Load, provider: str, endpoint: str
+) -> None:
+    base["keys"] = RELAYS
+    names = catalog(load, base)
+
+    assert only(names, f"{provider}:big#{endpoint}") == ["far/big"]
+    assert only(names, f"{provider}/big@{endpoint}") == ["far/big"]
+    assert only(names, "far/big") == ["far/big", *(f"far/big@{one}" for one in HANDLES)]
+
+
+@pytest.mark.parametrize("handle", ["near-example-v1", "https://near.example/v1"])
+def test_custom_stands_for_the_provider_where_one_relay_is_meant(
+    base: dict[str, Any], load: Load, handle: str
+) -> None:
+    base["keys"] = RELAYS
+
+    assert only(catalog(load, base), f"custom:big#{handle}") == ["far/big@near-example-v1"]
+
+
+def test_custom_means_nothing_where_it_could_mean_two(base: dict[str, Any], load: Load) -> None:
+    base["keys"] = RELAYS
+    base["providers"]["too"] = {"base_url": "https://near.example/v1", "keyless": True}
+    base["models"].append({"provider": "too", "model": "big"})
+    names = catalog(load, base)
+
+    assert only(names, "custom:big#near-example-v1") is None
+    assert only(names, "too:big#near-example-v1") == ["too/big"]
+    assert only(names, "far:big#nowhere") is None
+
+
+def test_a_provider_called_custom_keeps_its_own_names(base: dict[str, Any], load: Load) -> None:
+    relay = {"id": "c", "provider": "custom", "secret": "s", "base_url": "https://c.example/v1"}
+    base["keys"] = [*RELAYS, relay]
+    base["providers"]["custom"] = {"base_url": "https://near.example/v1", "keyless": True}
+    base["models"].append({"provider": "custom", "model": "big"})
+
+    names = catalog(load, base)
+
+    assert only(names, "custom:big#c-example-v1") == ["custom/big@c-example-v1"]
+
+
+def test_a_client_of_one_route_may_name_its_address_and_no_other(
+    base: dict[str, Any], load: Load
+) -> None:
+    base["keys"] = RELAYS
+    found = catalog(load, base).resolve("custom:big#far-example-v1")
+    assert found is not None
+
+    assert within(found, frozenset({"far/big"})) is not None
+    assert within(found, frozenset({"far/big@near-example-v1"})) is None

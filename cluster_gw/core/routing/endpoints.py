@@ -1,7 +1,7 @@
 """Relays: one model behind several addresses of one provider, told apart by a short handle."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 SCHEME: Final = re.compile(r"^[a-z]+://", re.IGNORECASE)
@@ -34,7 +34,14 @@ def handles_of(addresses: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def handle_in(relays: Mapping[str, str], address: str) -> str | None:
-    """Tell the handle of an address among relays (address by handle); None when it is none."""
-    wanted = normalised(address)
-    return next((handle for handle, one in relays.items() if normalised(one) == wanted), None)
+def is_at(address: str, endpoint: str, handle: str = "") -> bool:
+    """Tell whether an endpoint, an address or a handle, means an address.
+
+    Args:
+        address: of a relay, or a provider's own.
+        endpoint: what a client wrote.
+        handle: what the relay is called, where that is not the handle of its address alone.
+    """
+    if "://" in endpoint:
+        return normalised(endpoint) == normalised(address)
+    return endpoint == (handle or handle_of(address))

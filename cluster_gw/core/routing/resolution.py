@@ -13,11 +13,12 @@ import msgspec
 from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.aliases import AUTO, PREFIX, WORDS
 from cluster_gw.core.routing.catalog import Combo, Group, Resolved, Route, epoch_of
-from cluster_gw.core.routing.endpoints import handle_in
+from cluster_gw.core.routing.endpoints import handle_of, is_at
 from cluster_gw.units import ComboId, RouteId
 
 ENDPOINT: Final = "@"
 ENDPOINT_ALIAS: Final = "#"
+ANY_PROVIDER: Final = "custom"
 
 
 class NameProblem(StrEnum):
@@ -50,6 +51,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     unknown_model_is_default: bool = False
     providers: frozenset[str] = frozenset()
     joined: dict[object, Resolved] = {}
+    _at: dict[RouteId, Resolved] = {}
     _names: Mapping[str, Resolved] = {}
     _problems: Mapping[str, NameProblem] = {}
 
@@ -84,23 +86,41 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     def _resolve_loosely(self, model: str) -> Resolved | None:
         """Look for names that are written in more ways than one, then for the default."""
         name = _folded(model)
-        plain, mark, endpoint = name.rpartition(ENDPOINT_ALIAS)
-        if mark and "://" in endpoint:
-            name = self._by_address(plain, endpoint)
         found = self._names.get(name)
+        if found is None and name not in self._problems:
+            found = self._at_endpoint(name)
         if found is None and self.unknown_model_is_default and name not in self._problems:
             return self._names.get("")
         return found
 
-    def _by_address(self, plain: str, address: str) -> str:
-        """Give the route of a model behind the relay at an address; the name itself if none is."""
-        relays = {
-            route.endpoint: route.base_url
+    def _at_endpoint(self, name: str) -> Resolved | None:
+        """Find the one route that `provider:model#endpoint` means; None when that is not one.
+
+        Also `provider/model@endpoint`. The endpoint is an address or its handle, the provider's own
+        among them; a provider `custom` stands for all. What was found is kept, once for each route.
+        """
+        mark = ENDPOINT_ALIAS if ENDPOINT_ALIAS in name else ENDPOINT
+        plain, is_marked, endpoint = name.rpartition(mark)
+        if not is_marked:
+            return None
+        between = ":" if mark == ENDPOINT_ALIAS else "/"
+        found = [
+            route
             for route in self.routes.values()
-            if plain == f"{route.provider}:{route.model}"
-        }
-        handle = handle_in(relays, address)
-        return f"{plain}{ENDPOINT_ALIAS}{address if handle is None else handle}"
+            if plain.endswith(f"{between}{route.model}")
+            and plain.removesuffix(f"{between}{route.model}") in {route.provider, ANY_PROVIDER}
+            and is_at(route.base_url, endpoint, route.endpoint)
+        ]
+        if len(found) != 1 or not found[0].enabled:
+            return None
+        route = found[0]
+        known = self._names.get(route.id)
+        if known is not None and known.routes == (route,):
+            return known
+        if route.id not in self._at:  # a model behind relays has the name of its own address
+            combo = ComboId(f"{route.id}{ENDPOINT}{handle_of(route.base_url)}")
+            self._at[route.id] = msgspec.structs.replace(alone(route), combo=combo, is_choice=True)
+        return self._at[route.id]
 
 
 def _folded(model: str) -> str:

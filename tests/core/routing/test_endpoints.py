@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.core.routing.endpoints import handle_in, handle_of, handles_of
+from cluster_gw.core.routing.endpoints import handle_of, handles_of, is_at
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,11 @@ def test_every_address_has_a_handle_of_its_own(addresses: list[str]) -> None:
 
 
 def test_a_relay_is_found_by_its_address() -> None:
-    relays = {"a-v1": "http://a/v1"}
+    assert is_at("http://a/v1", "http://a/v1/")
+    assert not is_at("http://a/v1", "http://b/v1")
 
-    assert handle_in(relays, "http://a/v1/") == "a-v1"
-    assert handle_in(relays, "http://b/v1") is None
+
+def test_a_relay_is_found_by_its_handle_and_no_other() -> None:
+    assert is_at("http://a/v1", "a-v1")
+    assert is_at("http://a/v1", "a-v1-2", "a-v1-2")
+    assert not is_at("http://a/v1", "a-v1", "a-v1-2")
