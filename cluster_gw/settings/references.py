@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from cluster_gw.core.limits.windows import ROLLING
 from cluster_gw.core.routing.aliases import ALIASES, RESERVED
 from cluster_gw.core.routing.groups import without_effect
+from cluster_gw.core.routing.presets import PRESETS as SCORED
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown, unknown
@@ -15,6 +17,7 @@ from cluster_gw.settings.pool import (
     MemberSettings,
     ProviderSettings,
     Settings,
+    StrategyOptions,
 )
 from cluster_gw.settings.relays import (
     KEYLESS_SUFFIX,
@@ -31,6 +34,9 @@ from cluster_gw.settings.written import Document
 PROFILE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,20}")
 ALL: Final = "*"
 CUSTOM: Final = "custom"
+IDLE_OPTIONS: Final = MappingProxyType(
+    {"exploration": "routing.explore_unmeasured", "lkgp_boost": None}
+)
 
 
 def check_pool(settings: Settings, document: Document, runnable: Runnable, faults: Faults) -> None:
@@ -164,6 +170,7 @@ def _check_combos(
     for path, combo in combos:
         _check_strategy(combo, path, faults)
         _check_factors(combo, path, faults)
+        _warn_of_idle_options(combo, path, faults)
         _check_members(combo, path, routes, faults)
         _check_profile(combo, path, faults)
     if settings.default_combo not in ids:
@@ -183,6 +190,23 @@ def _check_strategy(combo: ComboSettings, path: str, faults: Faults) -> None:
         )
     else:
         faults.add(place, unknown(name, mine))
+
+
+def _warn_of_idle_options(combo: ComboSettings, path: str, faults: Faults) -> None:
+    """Name what somebody set of the classic family's scoring in a combo that has none of it.
+
+    What is set to what holds anyway, or to nothing, is what the admin API shows and takes back.
+    """
+    if combo.family == "classic" and (combo.family, combo.strategy_name) in SCORED:
+        return
+    own, usual = combo.strategy_options, StrategyOptions()
+    for name, instead in IDLE_OPTIONS.items():
+        if getattr(own, name) not in {0.0, getattr(usual, name)}:
+            hint = f"; see {instead}" if instead and combo.family == "bandit" else ""
+            faults.warn(
+                at_name(path, f"strategy_options.{name}"),
+                f'has no effect: strategy is "{combo.strategy_name}" of "{combo.family}"{hint}',
+            )
 
 
 def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:

@@ -4,8 +4,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from cluster_gw.core.routing.signals import RouteSignals
+from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.pipeline.view import View
+from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
 from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import RedisServer
@@ -218,3 +223,21 @@ async def test_all_changes_are_shown_and_undone_together(
     }
     assert cleared == {"changes": {}, "dropped": [], "config_version": 4}
     assert gateway.configuration.settings.models[0].weight == 1.0
+
+
+async def test_model_shows_the_speed_rank_that_was_measured_beside_the_operators(
+    gateway: Gateway, admin: httpx.AsyncClient
+) -> None:
+    before = (await admin.get("/api/models/a/one")).json()
+    signals = gateway.current.view.signals
+    fast = Statistics(successes=40.0, output_tokens=1e6, latency_ms=4000.0)
+    routes = {**signals.routes, RouteId("a/one"): RouteSignals(statistics=fast)}
+    gateway.current.view = View(signals=msgspec.structs.replace(signals, routes=routes))
+
+    after = (await admin.get("/api/models/a/one")).json()
+    sent_back = await admin.put("/api/models/a/one", json=after)
+
+    assert (before["speed_rank"], before["speed_rank_measured"]) == (None, None)
+    assert (after["speed_rank"], after["speed_rank_measured"]) == (None, 1)
+    assert sent_back.status_code == 200, sent_back.text
+    assert sent_back.json()["speed_rank"] is None

@@ -175,3 +175,29 @@ def test_a_tunable_out_of_its_range_is_refused(
 
     (line,) = faults(base)
     assert line.startswith(f"routing.{fault}")
+
+
+@pytest.mark.parametrize(
+    ("combo", "idle"),
+    [
+        (
+            {"strategy_options": {"exploration": 0.1, "lkgp_boost": 0.2}},
+            ["exploration", "lkgp_boost"],
+        ),
+        ({"strategy_options": {"exploration": 0, "sticky": True}}, []),
+        ({"family": "classic", "strategy_options": {"lkgp_boost": 0.2}}, ["lkgp_boost"]),
+        ({"family": "classic", "strategy": "smart", "strategy_options": {"exploration": 0.1}}, []),
+        ({}, []),
+    ],
+)
+def test_options_that_a_strategy_does_not_have_are_named(
+    base: dict[str, Any], load: Load, combo: dict[str, Any], idle: list[str]
+) -> None:
+    base["combos"] = [{"id": "auto", **combo}]
+
+    warnings = load(base).warnings
+
+    assert [line.partition(":")[0] for line in warnings] == [
+        f"combos[0].strategy_options.{name}" for name in idle
+    ]
+    assert all("has no effect" in line for line in warnings)
