@@ -59,7 +59,7 @@ def test_each_line_of_the_page_does_what_it_says(group: GatewayGroup) -> None:
     assert json.loads(chain)["items"][0]["route"] == "a/sim-small"
     assert json.loads(model)["enabled"] is False
     version, patches = stored.splitlines()
-    assert (version, sorted(json.loads(patches))) == ("3", ["combos", "models"])
+    assert (version, sorted(json.loads(patches))) == ("3", ["combos", "epochs", "models"])
     assert json.loads(ready)["config_version"] == 4
     assert json.loads(undone)["changes"] == {}
 
