@@ -260,8 +260,8 @@ KEY_SHAPES: Final = (
         ttl="none",
         content="What was changed through the admin API: version, id of its writing, at (ms), and "
         "patches, JSON: what stands over each group's file, by noun and id. Workers that know a "
-        "newer one than stands here put it back; `DELETE /api/config` removes what it says, but for "
-        "`epochs`, which count what is not remembered any more.",
+        "newer one than stands here put it back; `DELETE /api/config` removes what it says, but "
+        "for `epochs`, which count what is not remembered any more.",
     ),
     KeyShape(
         pattern="{mem}:workers",
