@@ -9,6 +9,7 @@ from cluster_gw.units import BYTES_PER_MB
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
+EXPECT: Final = b"expect"  # with it a body comes when it is asked for: reading asks
 BODY_WITHIN_S: Final = 60.0
 DRAIN_WITHIN_S: Final = 5.0
 DRAIN_BYTES: Final = 64 * BYTES_PER_MB
@@ -38,7 +39,7 @@ async def read_body(
     """
     refusal = _refuse_early(headers, max_bytes)
     if refusal is not None:
-        await drain_body(receive)
+        await drain_unread(receive, headers)
         return refusal
     message = await receive()
     if message["type"] == "http.disconnect":
@@ -51,6 +52,12 @@ async def read_body(
             return await _read_rest(receive, body, max_bytes)
     except TimeoutError:
         return too_slow()
+
+
+async def drain_unread(receive: Receive, headers: Mapping[bytes, bytes]) -> None:
+    """Drop a body of which nothing was read, unless the client waits to be asked for it."""
+    if EXPECT not in headers:
+        await drain_body(receive)
 
 
 async def drain_body(receive: Receive) -> None:

@@ -30,7 +30,7 @@ from cluster_gw.server.answers import (
     send_error,
 )
 from cluster_gw.server.auth import Client
-from cluster_gw.server.body import ClientLeft, Receive, drain_body, read_body
+from cluster_gw.server.body import EXPECT, ClientLeft, Receive, drain_unread, read_body
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label
@@ -117,11 +117,11 @@ class Inference:
         client = serving.clients.identify(arrival.headers)
         if isinstance(client, ErrorBody):
             refusal = await self._deps.guard.judge(client, arrival.scope, serving.strangers)
-            await drain_body(arrival.receive)
+            await drain_unread(arrival.receive, arrival.headers)
             return refusal
         hints = decode_hints(arrival.headers, arrival.label, may_see_detail=client.detail)
         if isinstance(hints, ErrorBody):
-            await drain_body(arrival.receive)
+            await drain_unread(arrival.receive, arrival.headers)
             return hints
         body = await read_body(arrival.receive, arrival.headers, serving.max_body_bytes)
         if not isinstance(body, bytes):
@@ -246,6 +246,8 @@ class Inference:
         if reply.status:
             await reply.end(self._surface.encode_stream_error(error, arrival.id))
             return
+        if EXPECT in arrival.headers:  # the body may come or not: nobody could tell what follows
+            extra = (*extra, (b"connection", b"close"))
         await send_error(
             reply, self._surface, error, label=arrival.label, request_id=arrival.id, extra=extra
         )

@@ -63,6 +63,8 @@ class BoundedHead(HttpToolsProtocol):
         self._partial_head = b""
         self._is_oversized = False
         self._is_deaf = False
+        self._held = b""
+        self._answered: RequestResponseCycle | None = None
         self._head_due_s = math.inf
         self._head_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
@@ -80,7 +82,7 @@ class BoundedHead(HttpToolsProtocol):
             self._head_timer.cancel()
         self._stop_unread_timer()
         super().connection_lost(exc)
-        for cycle in (self.cycle, *(cycle for cycle, _ in self.pipeline)):
+        for cycle in (self._answered, self.cycle, *(cycle for cycle, _ in self.pipeline)):
             if isinstance(cycle, Cycle) and not cycle.response_complete:
                 cycle.disconnected = True
                 cycle.left()
@@ -88,6 +90,9 @@ class BoundedHead(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse; a head is kept back until it is complete, at most `max_head_bytes` of it."""
         if self._is_deaf:
+            return
+        if self.pipeline or self._held:
+            self._hold(data)
             return
         if self._in_head:
             if self._partial_head:
@@ -150,9 +155,9 @@ class BoundedHead(HttpToolsProtocol):
         )
         before, self.cycle = self.cycle, cycle
         if is_complete(before):
+            self._answered = cycle
             self._start_asgi_task(cycle, self.app)
         else:
-            self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
@@ -197,9 +202,29 @@ class BoundedHead(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.flow.resume_reading()
             if self.pipeline:
-                self._start_asgi_task(*self.pipeline.pop())
+                cycle, app = self.pipeline.pop()
+                self._answered = cycle
+                self._start_asgi_task(cycle, app)
             else:
                 self._expect_head(self.timeout_keep_alive)
+
+            if self._held and not self.pipeline:
+                self.loop.call_soon(self._go_on)
+
+    def _hold(self, data: bytes) -> None:
+        """Keep what follows a request that waits for its turn.
+
+        Reading goes on for a while: a client that leaves is only noticed by who reads.
+        """
+        self._held += data
+        if len(self._held) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def _go_on(self) -> None:
+        """Parse what was held back."""
+        if self._held and not self.pipeline and not self.transport.is_closing():
+            held, self._held = self._held, b""
+            self.data_received(held)
 
     def pause_writing(self) -> None:
         """The client reads more slowly than we write."""

@@ -143,8 +143,9 @@ class UpstreamResponse(Incoming):
         if self.fault is None:
             self.fault = CLOSED
         self.parts.clear()
-        # A complete answer has no connection any more: it may already carry somebody else's.
-        if not self.is_complete:
+        # Complete, or never asked for, it has no connection any more: that may already carry
+        # somebody else's.
+        if not self.is_complete and not self.is_unsent:
             self._connection.abort()
 
     def _offer(self, take: Taker) -> bool:

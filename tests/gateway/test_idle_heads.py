@@ -1,6 +1,7 @@
 """A connection that does not get on with its head is closed, the first time and later."""
 
 import asyncio
+import hashlib
 
 import pytest
 
@@ -51,3 +52,29 @@ async def test_a_slow_request_under_way_is_not_an_idle_head(
     writer.close()
 
     assert head == b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"content-length: 2\r\nauthorization: Bearer wrong\r\n", b"401"),
+        (b"content-length: 99999999\r\nauthorization: Bearer client-key\r\n", b"413"),
+    ],
+)
+async def test_a_client_that_waits_to_send_its_body_is_refused_without_being_asked_for_it(
+    headers: bytes, status: bytes, start: Start
+) -> None:
+    digest = hashlib.sha256(b"client-key").hexdigest()
+    gateway = await start(auth={"mode": "keys"}, clients=[{"id": "app", "key_sha256": digest}])
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n%b\r\n" % headers
+    )
+
+    async with asyncio.timeout(3):
+        answer = await reader.read(-1)
+    writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"100 Continue" not in answer
+    assert b"\r\nconnection: close\r\n" in answer.lower()

@@ -302,3 +302,21 @@ async def test_call_takes_another_connection_when_its_first_is_lost_before_it_le
     assert [len(rig.tape.written) for rig in dialed] == [0, 1]
     assert sent == ["sent"]
     await client.close()
+
+
+@pytest.mark.parametrize("may_leave", [True, False])
+async def test_giving_up_a_call_that_did_not_leave_spares_whoever_has_its_connection_now(
+    rig: Rig, may_leave: bool
+) -> None:
+    first = UpstreamResponse(rig.connection)
+    rig.send(first, b"HEAD", b"BODY", may_leave=may_leave)
+    rig.loop.turn()
+    if may_leave:
+        rig.feed(SIZED)
+    following = rig.ask()
+
+    first.close()
+    rig.feed(SIZED)
+
+    assert not rig.tape.is_aborted
+    assert following.is_complete
