@@ -9,12 +9,13 @@ from typing import Any
 
 from cluster_gw.app.serving import build_serving
 from cluster_gw.errors import ConfigInvalidError
-from cluster_gw.server.serving import Current
+from cluster_gw.pipeline.targets import NO_TARGETS, Targets
+from cluster_gw.server.serving import Current, Serving
 from cluster_gw.settings import Settings
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import Dropped, Merged, Table, merge, patches_of, read_table
 from cluster_gw.settings.shown import show
-from cluster_gw.store.overlays import NO_OVERLAY, Overlay
+from cluster_gw.store.overlays import NO_OVERLAY, Overlay, config_version
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -25,7 +26,6 @@ class Configuration:
 
     Args:
         base: the file.
-        generation: its version since the group started, from 1.
         log: where events go.
         registry: where numbers go.
 
@@ -39,21 +39,20 @@ class Configuration:
         ConfigInvalidError: the file cannot be used.
     """
 
-    def __init__(self, base: Base, *, generation: int, log: Log, registry: Registry) -> None:
+    def __init__(self, base: Base, *, log: Log, registry: Registry) -> None:
         self.base, self.overlay = base, NO_OVERLAY
         self.table: Table = {}
-        self._generation = generation
         self._log, self._registry = log, registry
         self._merged = merge(base, ())
         self._shown: Mapping[str, Any] | None = None
         self._listeners: list[Callable[[], None]] = []
-        self.current = Current(build_serving(self.settings, self.version))
+        self.current = Current(self._serving())
         registry.on_read(self._read)
 
     @property
     def version(self) -> int:
-        """`config_version`: grows with every change of the file or of the overlay."""
-        return self._generation + self.overlay.version
+        """`config_version`: that of the overlay, the same for whoever has the same overlay."""
+        return config_version(self.overlay)
 
     @property
     def settings(self) -> Settings:
@@ -90,7 +89,6 @@ class Configuration:
             self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
             return
         self.base = base
-        self._generation += 1
         self._put_in_force(merged)
 
     def take_over(self, overlay: Overlay) -> None:
@@ -108,17 +106,23 @@ class Configuration:
     def _put_in_force(self, merged: Merged) -> None:
         before = {one.patch.name: one.faults for one in self._merged.dropped}
         self._merged, self._shown = merged, None
-        known = self.current.serving.runtime.targets
-        self.current.serving = build_serving(self.settings, self.version, known)
+        self.current.serving = self._serving(self.current.serving.runtime.targets)
         for tell in self._listeners:
             tell()
         self._registry.add(catalog.CONFIG_RELOADS, "applied")
-        self._log.event(events.CONFIG_LOADED, config_version=self.version)
+        self._log.event(
+            events.CONFIG_LOADED,
+            config_version=self.version,
+            file_version=self.base.version,
+        )
         for one in merged.dropped:
             if before.get(one.patch.name) != one.faults:
                 self._log.event(
                     events.CONFIG_PATCH_DROPPED, patch=one.patch.name, faults=list(one.faults)
                 )
+
+    def _serving(self, before: Targets = NO_TARGETS) -> Serving:
+        return build_serving(self.settings, self.version, before, self.base.version)
 
     def _read(self) -> None:
         self._registry.put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))

@@ -20,7 +20,7 @@ from cluster_gw.settings.overlay import (
     write_table,
 )
 from cluster_gw.settings.patches import EPOCHS, Patch
-from cluster_gw.store.overlays import Overlay, Overlays
+from cluster_gw.store.overlays import Overlay, Overlays, config_version
 from cluster_gw.units import ComboId
 
 TRIES: Final = 30  # others change something at the same time, each of them once
@@ -90,7 +90,8 @@ class Editing:
         async with self._one_at_a_time:
             for _ in range(TRIES):
                 await self._watch.read()
-                if seen is not None and seen != self.version:
+                # By what is stored, also where this worker cannot read it.
+                if seen is not None and seen != config_version(self._watch.known):
                     raise self._conflict()
                 before = self._configuration.warnings
                 table = self._changed(changes)
@@ -144,12 +145,13 @@ class Editing:
         return stored is not None
 
     def _conflict(self) -> ClientFault:
+        version = config_version(self._watch.known)
         return ClientFault(
             ErrorBody(
                 status=412,
                 type="invalid_request_error",
                 code="config_conflict",
-                message=f"the configuration has version {self.version} by now; nothing was stored",
+                message=f"the configuration has version {version} by now; nothing was stored",
                 param="If-Match",
             )
         )

@@ -338,6 +338,7 @@ class Engine:
         put(catalog.ESTIMATE_PAIRS, value=self._estimator.pairs)
         put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
+        put(catalog.CONFIG_FILE_VERSION, value=self._current.serving.file_version)
 
 
 def watch_config(base: Base, overlays: Overlays) -> ConfigWatch:

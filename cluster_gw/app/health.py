@@ -166,7 +166,8 @@ class Health:
         }
 
     def _view(self) -> PassView:
-        runtime, board = self._current.serving.runtime, self.board
+        serving, board = self._current.serving, self.board
+        runtime = serving.runtime
         keys: dict[str, Target] = {}
         providers: dict[str, set[str]] = {}
         for by_key in runtime.targets.values():
@@ -180,7 +181,7 @@ class Health:
             providers={name: frozenset(of_it) for name, of_it in providers.items()},
             checks=runtime.policy.key_checks,
             degraded=runtime.policy.degraded,
-            version=runtime.catalog.version,
+            version=serving.change,
         )
 
     async def _book_check(self, target: Target, finding: KeyFinding, took_ms: int) -> None:

@@ -30,7 +30,7 @@ from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import check_schema
 from cluster_gw.store.model_health import ModelHealth
-from cluster_gw.store.overlays import NO_OVERLAY, Overlays
+from cluster_gw.store.overlays import NO_OVERLAY, Overlays, config_version
 from cluster_gw.store.plan import Days, Plans
 from cluster_gw.store.provider_health import ProviderHealth
 from cluster_gw.store.scripts import load_scripts
@@ -40,7 +40,6 @@ from cluster_gw.store.status_board import StatusBoard
 
 REDIS_WITHIN_S: Final = 5.0
 VISITOR: Final = "visitor"
-FIRST_VERSION: Final = 1  # of a file, as in a group that has just started
 
 
 class Inspection:
@@ -102,7 +101,7 @@ class Inspection:
         """The file with what was changed through the admin API over it, as a worker takes it."""
         overlay = await Overlays(self._client, self._scripts, self._keys).read(NO_OVERLAY)
         merged = merge(self._base, patches_of(read_table(overlay.patches)))
-        return build_serving(merged.loaded.settings, overlay.version + FIRST_VERSION)
+        return build_serving(merged.loaded.settings, config_version(overlay))
 
     async def _view(self, serving: Serving) -> View:
         snapshots = Snapshots(self._client, self._scripts, self._keys, worker_id=VISITOR)

@@ -21,13 +21,16 @@ from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
 OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
 
 
-def build_serving(settings: Settings, version: int, before: Targets = NO_TARGETS) -> Serving:
+def build_serving(
+    settings: Settings, version: int, before: Targets = NO_TARGETS, file_version: int = 1
+) -> Serving:
     """Build everything of one configuration version that requests see.
 
     Args:
         settings: checked.
-        version: of them.
+        version: of the overlay over the file, from 1.
         before: targets of the version before; what has not changed is taken from there.
+        file_version: of the file since its group started, from 1.
     """
     routes = build_catalog(settings, version)
     credentials = secrets(settings)
@@ -69,6 +72,7 @@ def build_serving(settings: Settings, version: int, before: Targets = NO_TARGETS
         ),
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
         strangers=_stranger_policy(settings.auth),
+        file_version=file_version,
     )
 
 

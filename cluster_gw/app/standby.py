@@ -61,7 +61,7 @@ class Standby:
             clients=self._clients,
             server_ms=coordination.server_clock_ms,
         )
-        self._seen_version = 0
+        self._seen_change = 0
         self._looking: asyncio.Task[None] | None = None
         self._before = (0, 0, 0)
         self._losses = Seldom(alone.monotonic_s)
@@ -88,7 +88,7 @@ class Standby:
 
     async def look(self) -> None:
         """Read what is used of every limit, unless Redis is away or a snapshot told of it."""
-        self._seen_version = self._current.serving.runtime.catalog.version
+        self._seen_change = self._current.serving.change
         with contextlib.suppress(StoreLostError):
             await self._looks.look()
 
@@ -99,7 +99,7 @@ class Standby:
             await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _look_if_new(self) -> None:
-        if self._current.serving.runtime.catalog.version != self._seen_version:
+        if self._current.serving.change != self._seen_change:
             await self.look()
 
     def _look_soon(self) -> None:

@@ -58,7 +58,6 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         control_path: unix socket to answer the supervisor on.
         parent_pid: the supervisor; the worker ends when it has another parent.
         redis_url: where Redis is, with `embedded:` already resolved.
-        generation: version of the configuration at the start.
     """
 
     config_fd: int
@@ -67,7 +66,6 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     parent_pid: int
     worker_id: str
     redis_url: str
-    generation: int = 1
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -118,9 +116,7 @@ class Worker:
         self._registry.on_read(self._count_lost_lines)
         self._exit_code = 0
         self._losses = Seldom(time.monotonic)
-        self._configuration = Configuration(
-            base, generation=options.generation, log=self.log, registry=self._registry
-        )
+        self._configuration = Configuration(base, log=self.log, registry=self._registry)
         self._current = self._configuration.current
 
     async def run(self) -> int:
@@ -204,6 +200,7 @@ class Worker:
                 events.WORKER_STARTED,
                 worker=self._options.worker_id,
                 config_version=self._configuration.version,
+                file_version=self._configuration.base.version,
             )
             tune_gc()
             await self._data.serve(sockets=[listener])

@@ -12,7 +12,6 @@ from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE
 @click.option("--control-path", required=True)
 @click.option("--parent-pid", type=int, required=True)
 @click.option("--worker-id", required=True)
-@click.option("--generation", type=int, required=True)
 @click.option("--redis-url", envvar=REDIS_URL_VARIABLE, required=True)
 def command(
     config_fd: int,
@@ -20,7 +19,6 @@ def command(
     control_path: str,
     parent_pid: int,
     worker_id: str,
-    generation: int,
     redis_url: str,
 ) -> int:
     """Serve on an inherited socket until told to end."""
@@ -32,6 +30,5 @@ def command(
             parent_pid=parent_pid,
             worker_id=worker_id,
             redis_url=redis_url,
-            generation=generation,
         )
     )

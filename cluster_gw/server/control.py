@@ -27,6 +27,7 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
     status: str
     config_version: int
+    file_version: int
     snapshot: SnapshotState
     redis: str
     in_flight: int
@@ -81,6 +82,7 @@ class ControlPlane:
         return Readiness(
             status=status,
             config_version=self._current.serving.runtime.catalog.version,
+            file_version=self._current.serving.file_version,
             snapshot=SnapshotState(
                 version=self._current.view.snapshot.version,
                 age_ms=self._current.view.age_ms(self._monotonic_s()),

@@ -14,12 +14,22 @@ from cluster_gw.server.stranger_guard import StrangerPolicy
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration version as the endpoints see it."""
+    """One configuration version as the endpoints see it.
+
+    Attributes:
+        file_version: of the file since its group started, from 1; the overlay's is the catalogue's.
+    """
 
     runtime: Runtime
     clients: Clients
     max_body_bytes: int
     strangers: StrangerPolicy = StrangerPolicy()
+    file_version: int = 1
+
+    @property
+    def change(self) -> int:
+        """Grows with each change of the file or of what is over it, in this worker."""
+        return self.runtime.catalog.version + self.file_version
 
 
 class Current:

@@ -65,6 +65,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
         faults: what is wrong with it already.
         warnings: what an operator should see of it already.
         environ: where secrets and overrides are looked up.
+        version: of the file since its group started, from 1.
     """
 
     plain: dict[str, Any]
@@ -73,6 +74,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
     environ: Mapping[str, str]
+    version: int = 1
 
     def __repr__(self) -> str:
         return "Base(***)"
@@ -119,7 +121,8 @@ def read_shared(fd: int, environ: Mapping[str, str]) -> Base:
         ConfigInvalidError: it is no document.
     """
     source = read_source(fd)
-    return read_base(source.text, environ, source.files)
+    base = read_base(source.text, environ, source.files)
+    return msgspec.structs.replace(base, version=source.version)
 
 
 def load_redis(path: Path | str, environ: Mapping[str, str]) -> RedisSettings:

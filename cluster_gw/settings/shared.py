@@ -26,10 +26,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         text: the file's bytes, references not resolved.
         files: content of every file it names.
+        version: of the file since its group started, from 1.
     """
 
     text: bytes
     files: dict[str, bytes]
+    version: int = 1
 
     def __repr__(self) -> str:
         return "Source(***)"

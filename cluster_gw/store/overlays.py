@@ -36,6 +36,11 @@ class Overlay(msgspec.Struct, frozen=True, kw_only=True):
 NO_OVERLAY: Final = Overlay()
 
 
+def config_version(overlay: Overlay) -> int:
+    """Give what operators see of an overlay's version: 1 where nothing was ever changed."""
+    return overlay.version + 1
+
+
 class Overlays:
     """Reads and writes the overlay.
 

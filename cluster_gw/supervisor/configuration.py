@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings import Loaded, load, open_shared, write_source
 from cluster_gw.supervisor import events
@@ -28,7 +30,7 @@ class Configuration:
 
     Attributes:
         fd: descriptor of the memory workers read; stays valid over changes.
-        version: of the configuration in force, from 1.
+        version: of the file in force, from 1; workers read it together with the file.
     """
 
     def __init__(
@@ -66,15 +68,17 @@ class Configuration:
             self._numbers.reloads["kept"] += 1
             self._log.event(events.CONFIG_KEPT, faults=list(error.faults))
             return False
-        write_source(self.fd, loaded.source)
         self.version += 1
+        # With the file: a worker that misses a signal still has the version of what it read.
+        source = msgspec.structs.replace(loaded.source, version=self.version)
+        write_source(self.fd, source)
         self._numbers.reloads["changed"] += 1
         fixed = [
             name
             for name in NEEDS_RESTART
             if getattr(loaded.settings, name) != getattr(self._first.settings, name)
         ]
-        self._log.event(events.CONFIG_CHANGED, needs_restart=fixed)
+        self._log.event(events.CONFIG_CHANGED, file_version=self.version, needs_restart=fixed)
         self._warn(loaded)
         self._watch.follow(loaded.files)
         return True

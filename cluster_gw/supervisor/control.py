@@ -28,6 +28,7 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
     status: Literal["ready", "degraded", "starting", "draining"] = "starting"
     config_version: int = 0
+    file_version: int = 0
     snapshot: SnapshotAge = SnapshotAge()
     redis: Literal["ok", "lost"] = "lost"
 

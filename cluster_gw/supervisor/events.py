@@ -47,7 +47,7 @@ CONFIG_CHANGED: Final = Event(
     name="config.changed",
     level=Level.INFO,
     help="A changed file is valid and was announced to the workers.",
-    fields=("needs_restart",),
+    fields=("file_version", "needs_restart"),
 )
 CONFIG_KEPT: Final = Event(
     name="config.kept",

@@ -35,6 +35,7 @@ def merge_readiness(workers: Sequence[Readiness | None], *, draining: bool) -> R
     return Readiness(
         status=_status(workers, serving, draining=draining),
         config_version=min((w.config_version for w in known), default=0),
+        file_version=min((w.file_version for w in known), default=0),
         snapshot=SnapshotAge(
             version=min((w.snapshot.version for w in known), default=0),
             age_ms=max(ages, default=None),

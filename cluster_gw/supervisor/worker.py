@@ -146,8 +146,7 @@ class Worker:
         """Have the worker read its configuration again as soon as it can take the signal.
 
         Args:
-            version: of the configuration that is now in force; a worker counts its own reads, so
-                it is told once for each.
+            version: of the configuration that is now in force.
         """
         self._version = version
         self._announce()
@@ -159,7 +158,7 @@ class Worker:
     def _announce(self) -> None:
         # SIGHUP ends a process that has not come far enough to catch it.
         if self._version_told < self._version and self._is_up:
-            self._version_told += 1
+            self._version_told = self._version
             self.child.signal(signal.SIGHUP)
 
     def _spawn(self, _start: int) -> Process:
@@ -177,7 +176,6 @@ class Worker:
                 *("--control-path", self._control_path),
                 *("--parent-pid", str(os.getpid())),
                 *("--worker-id", self._life),
-                *("--generation", str(self._version)),
             ],
             environ={**ONE_THREAD, **self._command.environ},
             pass_fds=(descriptor, self._command.config_fd),

@@ -159,7 +159,14 @@ CONFIG_RELOADS: Final = _counter(
     "gw_config_reloads_total", "Configuration reloads by result.", "result"
 )
 CONFIG_VERSION: Final = _gauge(
-    "gw_config_version_count", "Version of the configuration in force.", merge=Merge.MAX
+    "gw_config_version_count",
+    "Version of what was changed of the configuration; the same in all groups.",
+    merge=Merge.MAX,
+)
+CONFIG_FILE_VERSION: Final = _gauge(
+    "gw_config_file_version_count",
+    "Version of the configuration file in force since its group started.",
+    merge=Merge.MAX,
 )
 CONFIG_PATCHES_DROPPED: Final = _gauge(
     "gw_config_patches_dropped_count",

@@ -95,7 +95,12 @@ ATTEMPT_FAILED: Final = _hot(
     "attempt.failed", "One line per failed upstream call (hot line).", AttemptLine
 )
 WORKER_STARTED: Final = _event(
-    "worker.started", Level.INFO, "The worker accepts requests.", "worker", "config_version"
+    "worker.started",
+    Level.INFO,
+    "The worker accepts requests.",
+    "worker",
+    "config_version",
+    "file_version",
 )
 WORKER_DRAINING: Final = _event(
     "worker.draining", Level.INFO, "No new requests; open ones finish.", "worker", "in_flight"
@@ -107,7 +112,7 @@ PARENT_LOST: Final = _event(
     "parent.lost", Level.WARNING, "The supervisor is gone; the worker ends.", "worker"
 )
 CONFIG_LOADED: Final = _event(
-    "config.loaded", Level.INFO, "A configuration is in force.", "config_version"
+    "config.loaded", Level.INFO, "A configuration is in force.", "config_version", "file_version"
 )
 CONFIG_REFUSED: Final = _event(
     "config.refused", Level.ERROR, "A new file is invalid; the old one stays.", "faults"

@@ -109,7 +109,7 @@ def test_a_changed_file_is_in_force_on_every_worker_without_a_restart(
         config["combos"].append({**config["combos"][0], "id": "second"})
 
         group.config_path.write_text(json.dumps(config))
-        until(lambda: get_json(f"{group.admin_url}/readyz")["config_version"] == 2)
+        until(lambda: get_json(f"{group.admin_url}/readyz")["file_version"] == 2)
 
         for _ in range(20):
             listed = get_json(f"{group.base_url}/v1/models")["data"]
@@ -128,7 +128,7 @@ def test_an_invalid_file_keeps_the_old_one_and_says_so(provider: SimulatedProvid
         until(lambda: "prioritty" in group.log())
         assert "priority" in group.log()
         assert get_json(f"{group.base_url}/v1/models/auto")["id"] == "auto"
-        assert get_json(f"{group.admin_url}/readyz")["config_version"] == 1
+        assert get_json(f"{group.admin_url}/readyz")["file_version"] == 1
 
 
 def test_the_operations_port_answers_for_the_whole_group(provider: SimulatedProvider) -> None:

@@ -62,7 +62,7 @@ class Gateway:
         self.registry = Registry()
         self.stream = io.BytesIO()
         self.log = Log(self.stream)
-        self.configuration = Configuration(base, generation=1, log=self.log, registry=self.registry)
+        self.configuration = Configuration(base, log=self.log, registry=self.registry)
         self.settings, self.current = self.configuration.settings, self.configuration.current
         self._redis_url = redis_url
         self._prefix = prefix

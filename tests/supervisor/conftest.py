@@ -124,8 +124,8 @@ class RunningGroup:
         return str(self.ops.get("/readyz", timeout=3).json()["status"])
 
     def version(self) -> int:
-        """Which configuration every worker serves with."""
-        return int(self.ops.get("/readyz", timeout=3).json()["config_version"])
+        """Which version of the file every worker serves with."""
+        return int(self.ops.get("/readyz", timeout=3).json()["file_version"])
 
     def workers(self) -> list[int]:
         """The worker processes."""

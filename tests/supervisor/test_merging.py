@@ -13,10 +13,18 @@ from cluster_gw.telemetry.catalog import CONFIG_VERSION, IN_FLIGHT
 from cluster_gw.telemetry.registry import Family, Registry, Sample, Snapshot
 
 READY = Readiness(
-    status="ready", config_version=4, snapshot=SnapshotAge(version=9, age_ms=100), redis="ok"
+    status="ready",
+    config_version=4,
+    file_version=1,
+    snapshot=SnapshotAge(version=9, age_ms=100),
+    redis="ok",
 )
 LOST = Readiness(
-    status="degraded", config_version=3, snapshot=SnapshotAge(version=8, age_ms=900), redis="lost"
+    status="degraded",
+    config_version=3,
+    file_version=2,
+    snapshot=SnapshotAge(version=8, age_ms=900),
+    redis="lost",
 )
 STARTING = Readiness()
 
@@ -44,6 +52,7 @@ def test_the_group_tells_its_oldest_version_and_its_worst_news() -> None:
     assert merge_readiness([READY, LOST, None, STARTING], draining=False) == Readiness(
         status="degraded",
         config_version=3,
+        file_version=1,
         snapshot=SnapshotAge(version=8, age_ms=900),
         redis="lost",
     )
