@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
 from cluster_gw.server.admin.editor import Change, DroppedPatch
 from cluster_gw.settings import build_catalog
+from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import (
     Table,
     changed,
@@ -26,6 +29,24 @@ from cluster_gw.units import ComboId
 TRIES: Final = 30  # others change something at the same time, each of them once
 SHOWN_FAULTS: Final = 5
 VALID_MS: Final = 1000  # the caller is answered before
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change builds on, as it was when its check began.
+
+    Attributes:
+        base: the file.
+        known: the overlay over it.
+        table: the same, read.
+        dropped: names of its patches that the file does not take.
+        catalog: what both make.
+    """
+
+    base: Base
+    known: Overlay
+    table: Table
+    dropped: frozenset[str]
+    catalog: Catalog
 
 
 class Editing:
@@ -93,11 +114,15 @@ class Editing:
                 # By what is stored, also where this worker cannot read it.
                 if seen is not None and seen != config_version(self._watch.known):
                     raise self._conflict()
-                before = self._configuration.warnings
-                table = self._changed(changes)
-                if table == self._configuration.table or await self._store(table):
-                    held = self._configuration.warnings
-                    return tuple(line for line in held if line not in before)
+                held = self._held()
+                before = frozenset(self._configuration.warnings)
+                # In a thread: the check of a large change would hold up this worker's requests.
+                table = await asyncio.to_thread(changed_table, held, changes)
+                if held.base is not self._configuration.base:
+                    continue  # it has to fit the file as it is now
+                if table == held.table or await self._store(held.known, table):
+                    now = self._configuration.warnings
+                    return tuple(line for line in now if line not in before)
             raise self._conflict()
 
     async def clear(self, seen: int | None) -> None:
@@ -109,34 +134,24 @@ class Editing:
         ]
         await self.write(gone, seen)
 
-    def _changed(self, changes: Sequence[Change]) -> Table:
-        held, dropped = self._configuration, {one.patch for one in self.dropped()}
-        table, names = held.table, set[str]()
-        for one in changes:
-            patch = Patch(noun=one.noun, id=one.id, fields=dict(one.fields))
-            table = changed(table, patch, remove=one.remove)
-            names |= names_of(patch)
-        whole = [one for one in patches_of(table) if one.name not in dropped - names]
-        try:
-            settings = check_change(held.base, whole, names)
-        except ConfigInvalidError as fault:
-            raise ClientFault(does_not_fit(fault.faults)) from None
-        return self._forgetting(table, build_catalog(settings, self.version))
+    def _held(self) -> Held:
+        configuration = self._configuration
+        return Held(
+            base=configuration.base,
+            known=self._watch.known,
+            table=configuration.table,
+            dropped=frozenset(one.patch.name for one in configuration.dropped),
+            catalog=configuration.current.serving.runtime.catalog,
+        )
 
-    def _forgetting(self, table: Table, after: Catalog) -> Table:
-        """Have nothing count that is remembered of combos which a change orders differently."""
-        before = self._configuration.current.serving.runtime.catalog
-        moved = [name for name in before.combos if epoch_in(before, name) != epoch_in(after, name)]
-        return with_epochs(table, self._watch.known.version + 1, moved, after.combos)
-
-    async def _store(self, table: Table) -> bool:
+    async def _store(self, known: Overlay, table: Table) -> bool:
         try:
             text = write_table(table)
         except ConfigInvalidError as fault:
             raise ClientFault(does_not_fit(fault.faults)) from None
         now_ms = self._server_ms()
         stored = await self._overlays.replace(
-            self._watch.known,
+            known,
             Overlay(id=self._mint_id(), patches=text),
             valid_until_ms=0 if now_ms is None else round(now_ms) + VALID_MS,
         )
@@ -155,6 +170,32 @@ class Editing:
                 param="If-Match",
             )
         )
+
+
+def changed_table(held: Held, changes: Sequence[Change]) -> Table:
+    """Give the overlay after some changes, which the file of this worker takes.
+
+    Raises:
+        ClientFault: they do not fit.
+    """
+    table, names = held.table, set[str]()
+    for one in changes:
+        patch = Patch(noun=one.noun, id=one.id, fields=dict(one.fields))
+        table = changed(table, patch, remove=one.remove)
+        names |= names_of(patch)
+    whole = [one for one in patches_of(table) if one.name not in held.dropped - names]
+    try:
+        settings = check_change(held.base, whole, names)
+    except ConfigInvalidError as fault:
+        raise ClientFault(does_not_fit(fault.faults)) from None
+    return forgetting(held, table, build_catalog(settings, config_version(held.known)))
+
+
+def forgetting(held: Held, table: Table, after: Catalog) -> Table:
+    """Have nothing count that is remembered of combos which a change orders differently."""
+    before = held.catalog
+    moved = [name for name in before.combos if epoch_in(before, name) != epoch_in(after, name)]
+    return with_epochs(table, held.known.version + 1, moved, after.combos)
 
 
 def epoch_in(catalog: Catalog, combo: ComboId) -> str | None:

@@ -15,7 +15,7 @@ from msgspec import inspect
 from cluster_gw.settings.amounts import parse_amount, parse_label
 from cluster_gw.settings.bounds import BOUNDS, LABELS, PATTERN_WORDS, TOKEN_FIELDS, Range
 from cluster_gw.settings.expand import UNSET, Unset
-from cluster_gw.settings.faults import ABSENT, Expanded, Faults, at_index, at_name, unknown
+from cluster_gw.settings.faults import ABSENT, Expanded, Faults, at_index, at_name
 from cluster_gw.settings.secret import Secret
 
 SecretReader = Callable[[str, str], Secret | Unset]
@@ -120,7 +120,7 @@ class Checker:
         fields = {field.name: field for field in kind.fields}
         for name in value:
             if name not in fields:
-                message = unknown(name, list(fields))
+                message = self._faults.unknown(name, list(fields))
                 self._faults.add(
                     at_name(path, name), message.replace("unknown", "unknown field", 1)
                 )
@@ -140,6 +140,9 @@ class Checker:
     def _list(self, value: Any, kind: inspect.VarTupleType, path: str, field: str) -> Any:
         if not isinstance(value, list):
             return self._refuse(path, "a list", value)
+        if kind.max_length is not None and len(value) > kind.max_length:
+            self._faults.add(path, f"must have at most {kind.max_length} entries")
+            return UNSET
         checked = [
             self._check(item, kind.item_type, at_index(path, i), field, None)
             for i, item in enumerate(value)
@@ -206,7 +209,7 @@ class Checker:
         if not isinstance(value, str):
             return self._refuse(path, _one_of(names), value)
         if value not in names:
-            self._faults.add(path, unknown(value, names))
+            self._faults.add(path, self._faults.unknown(value, names))
             return UNSET
         return str(value)
 

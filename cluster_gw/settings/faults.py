@@ -7,6 +7,7 @@ from typing import Final, Self
 from cluster_gw.settings.secret import MASK
 
 LISTED: Final = 12  # names shown when none is near
+HINTED: Final = 20  # faults in which the nearest name is looked for, which is slow; few are read
 SHOWN_CHARACTERS: Final = 80
 
 
@@ -47,6 +48,7 @@ class Faults:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.warnings: list[str] = []
+        self._hints = 0
 
     def add(self, path: str, message: str) -> None:
         """Note a fault at `path`; the empty path is the file as a whole."""
@@ -61,6 +63,11 @@ class Faults:
     def warn(self, path: str, message: str) -> None:
         """Note what an operator should see though the configuration can be used."""
         self.warnings.append(f"{path}: {message}")
+
+    def unknown(self, value: str, names: Sequence[str]) -> str:
+        """Word the fault of a name that is not among `names`, the first ones as `unknown` does."""
+        self._hints += 1
+        return unknown(value, names, is_near_told=self._hints <= HINTED)
 
 
 def at_name(path: str, name: str) -> str:
@@ -84,9 +91,9 @@ def shown(value: str) -> str:
     return f'"{MASK}"' if isinstance(value, Expanded) else f'"{value[:SHOWN_CHARACTERS]}"'
 
 
-def unknown(value: str, names: Sequence[str]) -> str:
+def unknown(value: str, names: Sequence[str], *, is_near_told: bool = True) -> str:
     """Word the fault of a name that is not among `names`, with the nearest one or all of them."""
-    near = nearest(value, names)
+    near = nearest(value, names) if is_near_told else None
     if near is not None:
         return f'unknown {shown(value)}; did you mean "{near}"?'
     if not names:

@@ -13,7 +13,7 @@ import msgspec
 from cluster_gw.core.routing.resolution import ENDPOINT
 from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
-from cluster_gw.settings.pool import ProviderSettings
+from cluster_gw.settings.pool import MAX_ENTRIES, ProviderSettings
 from cluster_gw.settings.relays import route_of
 from cluster_gw.settings.sections import RoutingSettings
 
@@ -195,9 +195,11 @@ def _ordered(plain: Plain, combo: Plain, fields: Plain) -> Plain:
     base = rest.get("members", combo.get("members", "all"))
     if order is None or not isinstance(base, str | list):
         return rest  # wrong members are found with all else that is wrong
-    routes = all_routes(plain)
+    routes = dict.fromkeys(all_routes(plain))
     members = [*routes] if isinstance(base, str) else _mentioned(base)
     flags = {_route_in(one, routes): _flag_in(one) for one in members}
+    if isinstance(order, list) and len(order) > MAX_ENTRIES:
+        raise PatchError(f"combos.{combo['id']}.order: must have at most {MAX_ENTRIES} entries")
     entries = _mentioned(order) if isinstance(order, list) else []
     if not isinstance(order, list) or len(entries) < len(order):
         raise PatchError(f"combos.{combo['id']}.order: expected a list of routes and their flags")
@@ -225,7 +227,7 @@ def _mentioned(members: list[Any]) -> list[Any]:
     ]
 
 
-def _route_in(member: Any, routes: list[str]) -> str:
+def _route_in(member: Any, routes: Mapping[str, None]) -> str:
     name: str = member["route"] if isinstance(member, dict) else member
     return route_of(name, routes) or name
 

@@ -1,6 +1,6 @@
 """The sections that describe the pool: providers, keys, models, combos and clients."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +29,7 @@ from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
 Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 ComboName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 Score = Annotated[float, Meta(ge=0.0, le=1e9)]
+MAX_ENTRIES: Final = 4096  # of a list that a call of the admin API may replace
 
 
 class TimeoutSettings(Section, frozen=True, kw_only=True):
@@ -104,7 +105,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
     id: Id
     provider: str
     secret: Secret
-    models: tuple[Name, ...] | None = None
+    models: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENTRIES)] | None = None
     account: Id | None = None
     base_url: str | None = None
     limits: Limits = Limits()
@@ -228,8 +229,11 @@ class ResponseSettings(Section, frozen=True, kw_only=True):
     reject_empty: bool | None = None
     require_terminal: bool = False
     min_content_length: Count = 0
-    forbidden_substrings: tuple[Name, ...] = ()
+    forbidden_substrings: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENTRIES)] = ()
     apply_to: ApplyTo = ApplyTo.BOTH
+
+
+Members = Literal["all"] | Annotated[tuple[str | MemberSettings, ...], Meta(max_length=MAX_ENTRIES)]
 
 
 class ComboSettings(Section, frozen=True, kw_only=True):
@@ -258,7 +262,7 @@ class ComboSettings(Section, frozen=True, kw_only=True):
     family: Literal["bandit", "classic"] = "bandit"
     strategy: str | None = None
     weights: dict[str, Score] | None = None
-    members: Literal["all"] | tuple[str | MemberSettings, ...] = "all"
+    members: Members = "all"
     sticky: StickySettings = StickySettings()
     strategy_options: StrategyOptions = StrategyOptions()
     response: ResponseSettings = ResponseSettings()

@@ -11,7 +11,7 @@ from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.core.routing.presets import PRESETS as SCORED
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
-from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown, unknown
+from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
 from cluster_gw.settings.pool import (
     ComboSettings,
     MemberSettings,
@@ -59,7 +59,7 @@ def _check_provider(
     provider: ProviderSettings, path: str, runnable: Runnable, faults: Faults
 ) -> None:
     if provider.preset is not None and provider.preset not in PRESETS:
-        faults.add(at_name(path, "preset"), unknown(provider.preset, sorted(PRESETS)))
+        faults.add(at_name(path, "preset"), faults.unknown(provider.preset, sorted(PRESETS)))
         return
     facts = provider_facts(provider)
     if not facts.base_url:
@@ -90,12 +90,12 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
         if isinstance(key.provider, Absent):
             continue
         if key.provider not in providers:
-            faults.add(at_name(path, "provider"), unknown(key.provider, providers))
+            faults.add(at_name(path, "provider"), faults.unknown(key.provider, providers))
             continue
         for i, name in enumerate(key.models or ()):
             known = models.get(key.provider, [])
             if name not in known and f"{key.provider}/{name}" not in document_routes(document):
-                faults.add(at_index(at_name(path, "models"), i), unknown(name, known))
+                faults.add(at_index(at_name(path, "models"), i), faults.unknown(name, known))
         if key.base_url is not None and not is_http_url(key.base_url):
             faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
         first = seen.setdefault((key.provider, key.secret.reveal()), path)
@@ -118,7 +118,7 @@ def _check_accounts(settings: Settings, document: Document, faults: Faults) -> N
         path = at_name(at_name("providers", name), "accounts")
         for account in provider.accounts:
             if account not in accounts:
-                faults.add(at_name(path, account), unknown(account, accounts))
+                faults.add(at_name(path, account), faults.unknown(account, accounts))
 
 
 def document_routes(document: Document) -> list[str]:
@@ -144,7 +144,7 @@ def _check_models(settings: Settings, document: Document, faults: Faults) -> Non
     )
     for path, model in models:
         if model.provider not in providers and not isinstance(model.provider, Absent):
-            faults.add(at_name(path, "provider"), unknown(model.provider, providers))
+            faults.add(at_name(path, "provider"), faults.unknown(model.provider, providers))
         if not model.model.isprintable() or " " in model.model:
             faults.add(at_name(path, "model"), "must be printable and without spaces")
 
@@ -174,7 +174,7 @@ def _check_combos(
         _check_members(combo, path, routes, faults)
         _check_profile(combo, path, faults)
     if settings.default_combo not in ids:
-        faults.add("default_combo", unknown(settings.default_combo, ids))
+        faults.add("default_combo", faults.unknown(settings.default_combo, ids))
 
 
 def _check_strategy(combo: ComboSettings, path: str, faults: Faults) -> None:
@@ -189,7 +189,7 @@ def _check_strategy(combo: ComboSettings, path: str, faults: Faults) -> None:
             f'{shown(name)} belongs to family "{others[0]}", this combo is "{combo.family}"',
         )
     else:
-        faults.add(place, unknown(name, mine))
+        faults.add(place, faults.unknown(name, mine))
 
 
 def _warn_of_idle_options(combo: ComboSettings, path: str, faults: Faults) -> None:
@@ -219,7 +219,8 @@ def _check_factors(combo: ComboSettings, path: str, faults: Faults) -> None:
         for name in table:
             if name not in names:
                 faults.add(
-                    at_name(place, name), unknown(name, names).replace("unknown", "unknown factor")
+                    at_name(place, name),
+                    faults.unknown(name, names).replace("unknown", "unknown factor"),
                 )
         if table and not any(table.values()):
             faults.add(place, "at least one weight must be above 0")
@@ -260,16 +261,17 @@ def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: F
     if isinstance(combo.members, str):
         return
     seen: set[str] = set()
+    known = frozenset(routes)
     for i, member in enumerate(combo.members):
         place = at_index(at_name(path, "members"), i)
         name = member.route if isinstance(member, MemberSettings) else member
-        route = route_of(name, routes)
+        route = route_of(name, known)
         if isinstance(name, Absent):
             continue
         if isinstance(member, MemberSettings):
             place = at_name(place, "route")
         if route is None:
-            faults.add(place, unknown(name, routes))
+            faults.add(place, faults.unknown(name, routes))
         elif route in seen:
             faults.add(place, f'"{route}" stands twice')
         else:
@@ -284,7 +286,7 @@ def _check_prior(
     for name in settings.routing.community_prior or {}:
         if route_of(name, routes) is None:
             path = at_name("routing.community_prior", name)
-            faults.warn(path, f"{unknown(name, routes)}; it has no effect")
+            faults.warn(path, f"{faults.unknown(name, routes)}; it has no effect")
 
 
 def _check_clients(
@@ -312,7 +314,7 @@ def _check_clients(
         for i, name in enumerate(client.combos):
             if name != ALL and name not in combos and name not in groups:
                 place = at_index(at_name(path, "combos"), i)
-                faults.add(place, unknown(name, list(dict.fromkeys([*combos, *groups]))))
+                faults.add(place, faults.unknown(name, list(dict.fromkeys([*combos, *groups]))))
 
 
 def _check_unify(settings: Settings, places: Sequence[Place], faults: Faults) -> None:

@@ -5,6 +5,7 @@ endpoint is the handle of the relay's address. Limits, health and statistics of 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
@@ -115,7 +116,7 @@ def route_of(name: str, routes: Iterable[str]) -> str | None:
     """Tell the route a member names: by its id, or by its alias with `:` and `#`."""
     if isinstance(name, Absent):
         return None
-    known = set(routes)
+    known = routes if isinstance(routes, AbstractSet | Mapping) else frozenset(routes)
     slashed = name.replace(":", "/", 1)
     model, mark, endpoint = slashed.rpartition("#")
     at = f"{model}@{endpoint}" if mark else None

@@ -1,5 +1,6 @@
 """`/api/fallback`: the chain of a combo, its order and its flags."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ from cluster_gw.server.admin.combos import noun_of
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.writing import seen_version, snake_case
-from cluster_gw.units import ComboId
+from cluster_gw.settings.pool import MAX_ENTRIES
+from cluster_gw.units import ComboId, RouteId
 
 
 def fallback_routes(desk: Desk) -> list[Route]:
@@ -42,10 +44,10 @@ class Fallback:
         """Put routes in order and set their flags; those that are not named come after them."""
         combo = named_combo(self._desk, request)
         members = {member.route: member.enabled for member in combo.members}
-        entries = read_entries(await read_json(request))
-        order: dict[str, bool] = {}
+        entries = await asyncio.to_thread(read_entries, await read_json(request))
+        order: dict[RouteId, bool] = {}
         for place, entry in enumerate(entries):
-            route = self._route_of(entry, place, combo)
+            route = route_in(entry, place, members)
             if route in order:
                 raise ClientFault(invalid(f"'{route}' stands twice", f"items[{place}]"))
             enabled = entry.get("enabled", members[route])
@@ -75,19 +77,7 @@ class Fallback:
         await self._write(combo, {one.route: one.enabled for one in members}, request)
         return self._told(combo.id)
 
-    def _route_of(self, entry: Mapping[str, Any], place: int, combo: Combo) -> Any:
-        """Tell which member an entry means."""
-        provider = entry.get("provider", entry.get("platform"))
-        model = entry.get("model", entry.get("model_id"))
-        name = entry.get("route", f"{provider}/{model}")
-        routes = [member.route for member in combo.members]
-        if name not in routes:
-            raise ClientFault(
-                invalid(f"'{str(name)[:128]}' is no member of the combo", f"items[{place}].route")
-            )
-        return name
-
-    async def _write(self, combo: Combo, order: Mapping[str, bool], request: Request) -> None:
+    async def _write(self, combo: Combo, order: Mapping[RouteId, bool], request: Request) -> None:
         entries = [{"route": route, "enabled": enabled} for route, enabled in order.items()]
         noun = noun_of(self._desk, combo.id)
         change = Change(noun=noun, id=combo.id, fields={"order": entries})
@@ -110,6 +100,22 @@ class Fallback:
             "model_enabled": route.enabled,
             "keys": [key.id for key in route.keys],
         }
+
+
+def route_in(entry: Mapping[str, Any], place: int, members: Mapping[RouteId, bool]) -> RouteId:
+    """Tell which member an entry means.
+
+    Raises:
+        ClientFault: none of them.
+    """
+    provider = entry.get("provider", entry.get("platform"))
+    model = entry.get("model", entry.get("model_id"))
+    name = entry.get("route", f"{provider}/{model}")
+    if not isinstance(name, str) or name not in members:
+        raise ClientFault(
+            invalid(f"'{str(name)[:128]}' is no member of the combo", f"items[{place}].route")
+        )
+    return RouteId(name)
 
 
 def named_combo(desk: Desk, request: Request) -> Combo:
@@ -135,6 +141,8 @@ def read_entries(body: Any) -> list[dict[str, Any]]:
     items = body.get("items") if isinstance(body, Mapping) else body
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ClientFault(invalid("send a list of entries, or an object with items", "items"))
+    if len(items) > MAX_ENTRIES:
+        raise ClientFault(invalid(f"must have at most {MAX_ENTRIES} entries", "items"))
     entries = []
     for place, item in enumerate(items):
         if not isinstance(item, Mapping | str):
