@@ -1,6 +1,8 @@
 """What tests of several folders start."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,6 +10,8 @@ from hypothesis import HealthCheck, settings
 from cluster_gw.store.client import RedisClient
 from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
+
+STAND_BACK: Final = 5  # a quarter of the time where both want all of it
 
 # How long an example takes is no property: the machine has other work, and each test has its own
 # time-out.
@@ -23,9 +27,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Those measure times, and would disturb each other.
     """
     for item in items:
-        starts_workers = any(item.get_closest_marker(name) for name in ("cluster", "sdk"))
         module = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("workers" if starts_workers else module))
+        item.add_marker(pytest.mark.xdist_group("workers" if starts_workers(item) else module))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Beside tests that measure times all others stand back, where this process may come back."""
+    if "PYTEST_XDIST_WORKER" in os.environ and os.geteuid() == 0:
+        os.setpriority(os.PRIO_PROCESS, 0, 0 if starts_workers(item) else STAND_BACK)
+
+
+def starts_workers(item: pytest.Item) -> bool:
+    """Whether a test starts processes of the gateway and measures what they do."""
+    return any(item.get_closest_marker(name) is not None for name in ("cluster", "sdk"))
 
 
 @pytest.fixture(scope="module")
