@@ -80,5 +80,20 @@ class ConfigInvalidError(Exception):
     """The configuration cannot be used; `faults` holds one line per fault, `path: message`."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = tuple(faults)
+        self.faults = tuple(map(writable, faults))
+        super().__init__("\n".join(self.faults))
+
+
+def writable(text: str) -> str:
+    """A text with what is no Unicode in it, such as a byte of a file's name, spelt out."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def faults_of(error: Exception) -> list[str]:
+    """What to log of a configuration that was not taken: its faults.
+
+    Of any other exception, a bug of ours, only the type: its text may hold what stands in the file.
+    """
+    if isinstance(error, ConfigInvalidError):
+        return list(error.faults)
+    return [f"configuration: cannot be used, a bug of this version ({type(error).__name__})"]

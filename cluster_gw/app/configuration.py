@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cluster_gw.app.serving import build_serving
-from cluster_gw.errors import ConfigInvalidError
-from cluster_gw.pipeline.targets import NO_TARGETS, Targets
+from cluster_gw.errors import faults_of
+from cluster_gw.pipeline.targets import NO_TARGETS
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.settings import Settings
 from cluster_gw.settings.loading import Base
@@ -46,7 +46,7 @@ class Configuration:
         self._merged = merge(base, ())
         self._shown: Mapping[str, Any] | None = None
         self._listeners: list[Callable[[], None]] = []
-        self.current = Current(self._serving())
+        self.current = Current(build_serving(self.settings, self.version, NO_TARGETS, base.version))
         registry.on_read(self._read)
 
     @property
@@ -84,29 +84,39 @@ class Configuration:
         try:
             base = read()
             merged = merge(base, patches_of(self.table))
-        except ConfigInvalidError as error:
-            self._registry.add(catalog.CONFIG_RELOADS, "refused")
-            self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
+            serving = self._serving(merged, base, self.overlay)
+        except Exception as error:  # noqa: BLE001 - a file, even with a bug of ours, ends no worker
+            self._refuse(error)
             return
         self.base = base
-        self._put_in_force(merged)
+        self._put_in_force(merged, serving)
 
     def take_over(self, overlay: Overlay) -> None:
         """Take over another overlay, but for what does not fit; other text changes nothing."""
         try:
             table = read_table(overlay.patches)
-        except ConfigInvalidError as error:
-            self._registry.add(catalog.CONFIG_RELOADS, "refused")
-            self._log.event(events.CONFIG_REFUSED, faults=list(error.faults))
+            merged = merge(self.base, patches_of(table))
+            serving = self._serving(merged, self.base, overlay)
+        except Exception as error:  # noqa: BLE001 - as above: whatever stands in Redis
+            self._refuse(error)
             return
-        merged = merge(self.base, patches_of(table))
         self.overlay, self.table = overlay, table
-        self._put_in_force(merged)
+        self._put_in_force(merged, serving)
 
-    def _put_in_force(self, merged: Merged) -> None:
+    def _serving(self, merged: Merged, base: Base, overlay: Overlay) -> Serving:
+        """What requests would see of both."""
+        before = self.current.serving.runtime.targets
+        version = config_version(overlay)
+        return build_serving(merged.loaded.settings, version, before, base.version)
+
+    def _refuse(self, error: Exception) -> None:
+        self._registry.add(catalog.CONFIG_RELOADS, "refused")
+        self._log.event(events.CONFIG_REFUSED, faults=faults_of(error))
+
+    def _put_in_force(self, merged: Merged, serving: Serving) -> None:
         before = {one.patch.name: one.faults for one in self._merged.dropped}
         self._merged, self._shown = merged, None
-        self.current.serving = self._serving(self.current.serving.runtime.targets)
+        self.current.serving = serving
         for tell in self._listeners:
             tell()
         self._registry.add(catalog.CONFIG_RELOADS, "applied")
@@ -120,9 +130,6 @@ class Configuration:
                 self._log.event(
                     events.CONFIG_PATCH_DROPPED, patch=one.patch.name, faults=list(one.faults)
                 )
-
-    def _serving(self, before: Targets = NO_TARGETS) -> Serving:
-        return build_serving(self.settings, self.version, before, self.base.version)
 
     def _read(self) -> None:
         self._registry.put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))

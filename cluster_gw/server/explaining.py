@@ -78,7 +78,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
         StoreLostError: Redis is away.
     """
     surface, client = _surface(asked.surface), _client(asked.client, scene.serving)
-    headers = {name.lower().encode(): text.encode() for name, text in asked.headers.items()}
+    headers = {as_sent(name.lower()): as_sent(text) for name, text in asked.headers.items()}
     hints = _accepted(decode_hints(headers, LABEL, may_see_detail=True))
     context = _accepted(read_request(surface, scene.serving, client, hints, bytes(asked.request)))
     recalled = await scene.foresight.recall(context, strategy_of(context))
@@ -110,6 +110,11 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
     exchange.skipped.extend(skip_excluded(exchange.ranking.excluded))
     await scene.foresight.ask(exchange)
     return explain(exchange, scene.clock.wall_ms())
+
+
+def as_sent(text: str) -> bytes:
+    """The bytes of a header; those of a command line that are no UTF-8 are what they were."""
+    return text.encode(errors="surrogateescape")
 
 
 def _surface(name: str) -> Surface:

@@ -1,5 +1,6 @@
 """Counts of tokens as people and vendors write them: `15M`, `1.5B`, `150k`, `~50-100M`."""
 
+import math
 import re
 from decimal import Decimal
 from types import MappingProxyType
@@ -13,6 +14,14 @@ _LABEL: Final = re.compile(
     r"(?:\s*tok(?:en)?s?)?(?:\s*(?:/|per|a)\s*mo(?:nth)?)?",
     re.IGNORECASE,
 )
+
+
+def is_finite(value: float) -> bool:
+    """Whether arithmetic can use a number; a whole one above every float (309 digits) is none."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def parse_amount(text: str) -> int | None:

@@ -5,14 +5,13 @@ is plain data that msgspec converts without complaint; what was refused is left 
 later checks still see the rest.
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from msgspec import inspect
 
-from cluster_gw.settings.amounts import parse_amount, parse_label
+from cluster_gw.settings.amounts import is_finite, parse_amount, parse_label
 from cluster_gw.settings.bounds import BOUNDS, LABELS, PATTERN_WORDS, TOKEN_FIELDS, Range
 from cluster_gw.settings.expand import UNSET, Unset
 from cluster_gw.settings.faults import ABSENT, Expanded, Faults, at_index, at_name
@@ -179,7 +178,7 @@ class Checker:
             expected += " such as 150000, 150k, 15M or 1.5B"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             return self._refuse(path, expected, value, is_numeric=not hidden)
-        if not math.isfinite(value) or not bounds.holds(value):
+        if not is_finite(value) or not bounds.holds(value):
             return self._refuse(path, expected, value, is_numeric=not hidden)
         return value if whole else float(value)
 
@@ -191,8 +190,9 @@ class Checker:
     def _str(self, value: Any, kind: inspect.StrType, path: str) -> Any:
         if not isinstance(value, str):
             return self._refuse(path, "text", value)
-        if "\0" in value:
-            self._faults.add(path, "must not hold a NUL character")
+        if "\0" in value or not is_unicode(value):
+            problem = "must not hold a NUL character" if "\0" in value else "must be text in UTF-8"
+            self._faults.add(path, problem)
             return UNSET
         if kind.pattern is not None and not re.fullmatch(kind.pattern, value):
             self._faults.add(path, PATTERN_WORDS.get(kind.pattern, "is not well formed"))
@@ -291,6 +291,15 @@ def _words(kind: inspect.Type) -> str:
             return "text"
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written; a byte of the environment that is no UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _one_of(names: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
     return listed if len(names) == 1 else f"one of {listed}"
@@ -299,7 +308,11 @@ def _one_of(names: Sequence[str]) -> str:
 def _got_instead_of_a_number(value: Any) -> str:
     """Describe a wrong value where a number belongs; only there a number is repeated."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{value:.12g}" if math.isfinite(value) else "a number that is not finite"
+        if is_finite(value):
+            return f"{value:.12g}"
+        return (
+            f"a number {'of too many digits' if isinstance(value, int) else 'that is not finite'}"
+        )
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", value, re.ASCII):
         return "a number in quotes"
     if isinstance(value, str) and parse_amount(value) is not None:

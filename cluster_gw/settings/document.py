@@ -18,6 +18,7 @@ from cluster_gw.settings.faults import Faults, at_index, at_name
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 200_000  # aliases count as often as they are used
 MAX_DEPTH: Final = 32
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 _QUOTED: Final = re.compile(r" ?(?:'[^']{2,}'|\"[^\"]{2,}\")")
 _TAG: Final = "tag:yaml.org,2002:"
@@ -61,7 +62,7 @@ def _spaced(text: str) -> str:
         return text
     try:
         return msgspec.json.format(text, indent=2)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # reading it as YAML tells what is wrong
         return text
 
 
@@ -79,8 +80,11 @@ def _compose(text: str, faults: Faults) -> Node | None:
     except YAMLError:
         faults.add("", "not valid YAML: a character is not allowed")
         return None
-    except (RecursionError, ValueError):
-        faults.add("", "not valid YAML: nested too deeply or an impossible value")
+    except RecursionError:
+        faults.add("", TOO_DEEP)
+        return None
+    except ValueError:
+        faults.add("", "not valid YAML: an impossible value")
         return None
     return node
 
@@ -99,7 +103,7 @@ class _Builder:
             self._faults.add_once("", f"the file expands to more than {MAX_NODES} values")
             return None
         if depth > MAX_DEPTH:
-            self._faults.add_once("", f"nested deeper than {MAX_DEPTH} levels")
+            self._faults.add_once("", TOO_DEEP)
             return None
         if isinstance(node, MappingNode) and _kind(node) == "map":
             return self.mapping(node, path, depth)

@@ -5,13 +5,13 @@ name, address or mode is a fault like in the file: running with another Redis th
 named would break every limit.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import inspect
 
+from cluster_gw.settings.amounts import is_finite
 from cluster_gw.settings.checking import Checker, SecretReader
 from cluster_gw.settings.faults import Expanded, Faults, nearest
 from cluster_gw.settings.pool import ModelSettings
@@ -109,7 +109,7 @@ def read_weights(
         return tuple(models)
     try:
         table = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         faults.warn(WEIGHTS, "is not a JSON object; it is ignored")
         return tuple(models)
     weights: dict[str, float] = {}
@@ -133,6 +133,6 @@ def _weighted(model: ModelSettings, weights: Mapping[str, float]) -> ModelSettin
 
 def _weight(entry: Any) -> float | None:
     value = entry.get("weight") if isinstance(entry, dict) else entry
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not is_finite(value):
         return None
     return float(value) if 0 <= value <= MAX_WEIGHT else None

@@ -113,6 +113,7 @@ class Expander:
             self._faults.add(path, "file: must name an absolute path")
             return None
         try:
+            str(file).encode()  # what was read is shared with workers under this name
             data = self._content(file)
             text = data.decode().rstrip("\r\n")
         except (OSError, ValueError):  # not UTF-8, or a name that no file can have

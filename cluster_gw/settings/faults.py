@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Final, Self
 
+from cluster_gw.errors import writable
 from cluster_gw.settings.secret import MASK
 
 LISTED: Final = 12  # names shown when none is near
@@ -62,7 +63,7 @@ class Faults:
 
     def warn(self, path: str, message: str) -> None:
         """Note what an operator should see though the configuration can be used."""
-        self.warnings.append(f"{path}: {message}")
+        self.warnings.append(writable(f"{path}: {message}"))
 
     def unknown(self, value: str, names: Sequence[str]) -> str:
         """Word the fault of a name that is not among `names`, the first ones as `unknown` does."""

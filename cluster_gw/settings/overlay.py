@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.settings.document import MAX_DEPTH, TOO_DEEP
 from cluster_gw.settings.loading import Base, Loaded, load_plain
 from cluster_gw.settings.patches import (
     EPOCHS,
@@ -18,6 +19,7 @@ from cluster_gw.settings.patches import (
     put_over,
 )
 from cluster_gw.settings.pool import Settings
+from cluster_gw.wire.json_codec import nests_deeper
 
 MAX_CHARACTERS: Final = 1024 * 1024
 SETTINGS: Final = "settings"  # null removes there at every depth
@@ -56,9 +58,14 @@ def read_table(text: str) -> Table:
         ConfigInvalidError: it is none.
     """
     try:
-        return msgspec.json.decode(text.encode(), type=Table)
-    except msgspec.MsgspecError as fault:
+        table = msgspec.json.decode(text.encode(), type=Table)
+    except (msgspec.MsgspecError, UnicodeError) as fault:
         raise ConfigInvalidError([f"overlay: {fault}"]) from None
+    except RecursionError:
+        raise ConfigInvalidError([f"overlay: {TOO_DEEP}"]) from None
+    if nests_deeper(table, MAX_DEPTH):
+        raise ConfigInvalidError([f"overlay: {TOO_DEEP}"])
+    return table
 
 
 def write_table(table: Table) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.errors import faults_of
 from cluster_gw.settings import Loaded, load, open_shared, write_source
 from cluster_gw.supervisor import events
 from cluster_gw.supervisor.own_metrics import OwnNumbers
@@ -64,14 +64,14 @@ class Configuration:
         self._is_requested = False
         try:
             loaded = load(self._path, self._environ)
-        except ConfigInvalidError as error:
+            # With the file: a worker that misses a signal still has the version of what it read.
+            source = msgspec.structs.replace(loaded.source, version=self.version + 1)
+            write_source(self.fd, source)
+        except Exception as error:  # noqa: BLE001 - a file, even with a bug of ours, ends no group
             self._numbers.reloads["kept"] += 1
-            self._log.event(events.CONFIG_KEPT, faults=list(error.faults))
+            self._log.event(events.CONFIG_KEPT, faults=faults_of(error))
             return False
         self.version += 1
-        # With the file: a worker that misses a signal still has the version of what it read.
-        source = msgspec.structs.replace(loaded.source, version=self.version)
-        write_source(self.fd, source)
         self._numbers.reloads["changed"] += 1
         fixed = [
             name

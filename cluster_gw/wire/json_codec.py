@@ -179,6 +179,19 @@ def unreadable(problem: str, data: bytes | msgspec.Raw) -> InvalidJsonError:
     return InvalidJsonError(problem)
 
 
+def nests_deeper(document: Any, levels: int) -> bool:
+    """Whether a document has more than `levels` levels of lists and objects; a scalar has none."""
+    layer = [document]
+    for _ in range(levels + 1):
+        layer = [one for one in layer if isinstance(one, dict | list)]
+        if not layer:
+            return False
+        layer = [
+            inner for one in layer for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
+
+
 def write(document: Any) -> bytes:
     """Write a document without blanks; lone surrogates become `?`.
 

@@ -114,3 +114,35 @@ def test_a_missing_file_is_exit_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["extra"]])
 def test_a_wrong_option_is_exit_2(arguments: list[str]) -> None:
     assert check(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "server: {port: " + "9" * 400 + "}",
+            (
+                "server.port: expected a whole number from 1 to 65535, "
+                "got a number of too many digits"
+            ),
+        ),
+        ('{"a":' * 3000, "configuration: nested deeper than 32 levels"),
+    ],
+    ids=["digits", "nesting"],
+)
+def test_a_file_that_asks_too_much_is_exit_2(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "extreme.yaml"
+    file.write_text(text)
+
+    result = check("--config", str(file))
+
+    assert (result.exit_code, result.stderr) == (2, f"{fault}\n")
+
+
+def test_a_name_that_is_no_utf8_is_told_in_json_too() -> None:
+    result = check("--json", "--config", "no-\udcff")
+
+    assert result.exit_code == 2
+    assert msgspec.json.decode(result.stdout)["faults"] == [
+        "configuration: file no-\\udcff does not exist"
+    ]

@@ -141,6 +141,8 @@ def find_pin(server: RedisServer, epoch: str) -> str:
         (("--client", "nobody"), BODY, 2, "there is no client 'nobody'"),
         (("--surface", "smoke"), BODY, 2, "there is no surface 'smoke'"),
         (("--header", "nonsense"), BODY, 2, "write NAME:VALUE"),
+        (("--client", "\udcff"), BODY, 2, "there is no client"),
+        (("--surface", "\udcff"), BODY, 2, "there is no surface"),
         ((), "{", 2, "invalid_json"),
         ((), '{"model": "nothing", "messages": [{"role": "user"}]}', 2, "model_not_found"),
     ],
@@ -152,6 +154,15 @@ def test_question_that_cannot_be_answered_is_exit_2(
 
     assert found == code
     assert said in err
+
+
+def test_header_with_a_byte_that_is_no_utf8_is_sent_as_it_is(config: str) -> None:
+    odd = b"X-Odd: \xff".decode(errors="surrogateescape")
+
+    code, out, err = explain("--config", config, "--json", "--header", odd, "--header", "\udcff: x")
+
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)["ranking"]) == 3
 
 
 def test_nobody_answering_is_exit_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

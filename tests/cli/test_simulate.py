@@ -130,3 +130,16 @@ def test_without_the_extra_everything_but_pictures_is_written(
     assert result.exit_code == 0
     assert "no pictures: install the extra" in result.stderr
     assert sorted(path.name for path in found.iterdir()) == ["report.json", "report.md"]
+
+
+def test_a_scenario_that_asks_too_much_is_exit_2(tmp_path: Path) -> None:
+    digits, nesting = tmp_path / "digits.yaml", tmp_path / "nesting.yaml"
+    digits.write_text("providers: [{name: ada, reliability: " + "9" * 400 + "}]")
+    nesting.write_text('{"a":' * 3000)
+
+    result = simulate(str(digits), str(nesting))
+
+    assert result.exit_code == 2
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"{digits}: providers[0].reliability: expected ")
+    assert second == f"{nesting}: scenario: nested deeper than 32 levels"

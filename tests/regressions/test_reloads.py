@@ -49,3 +49,32 @@ def test_an_emptied_file_is_a_fault_and_keeps_the_old_configuration(
         listed = json.dumps(get_json(f"{group.base_url}/v1/models"))
 
         assert "a/sim-small" in listed
+
+
+EXTREME = {
+    "digits": '{"server": {"workers": ' + "9" * 400 + "}}",
+    "hexadecimal": "server: {drain_s: 0x" + "f" * 5000 + "}",
+    "nesting": '{"a":' * 3000,
+    "no text": "server: \0",
+}
+
+
+def test_a_group_survives_every_file_that_asks_too_much_and_takes_the_next_good_one(
+    provider: SimulatedProvider,
+) -> None:
+    with GatewayGroup(one_model(provider.base_url), workers=1) as group:
+        good = json.loads(group.config_path.read_text())
+        workers = group.worker_pids()
+        for kept, text in enumerate(EXTREME.values(), start=1):
+            group.config_path.write_text(text)
+            group.process.send_signal(signal.SIGHUP)
+            until(lambda kept=kept: group.log().count("config.kept") >= kept)  # type: ignore[misc]
+
+        assert is_serving(group)
+        good["models"].append({"provider": "a", "model": "sim-large"})
+        group.config_path.write_text(json.dumps(good))
+
+        until(lambda: "a/sim-large" in json.dumps(get_json(f"{group.base_url}/v1/models")))
+        assert group.worker_pids() == workers
+        assert "server.workers: expected a whole number from 1 to" in group.log()
+        assert "nested deeper than 32 levels" in group.log()

@@ -11,6 +11,7 @@ from cluster_gw.wire.json_codec import (
     JsonReader,
     UnexpectedShapeError,
     UnpairedSurrogateError,
+    nests_deeper,
     read_answer_fields,
     read_any,
     read_fields,
@@ -196,3 +197,26 @@ def test_half_a_pair_excuses_no_other_fault(rest: bytes) -> None:
 def test_a_text_with_half_a_pair_is_no_object() -> None:
     with pytest.raises((InvalidJsonError, UnexpectedShapeError)):
         read_answer_fields(b'["\\ud83d"]')
+
+
+def depth_of(document: object) -> int:
+    """Levels of lists and objects, counted as one would by hand."""
+    match document:
+        case dict():
+            return 1 + max(map(depth_of, document.values()), default=0)
+        case list():
+            return 1 + max(map(depth_of, document), default=0)
+        case _:
+            return 0
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=12,
+    ),
+    st.integers(0, 6),
+)
+def test_depth_is_that_of_the_deepest_list_or_object(document: object, levels: int) -> None:
+    assert nests_deeper(document, levels) == (depth_of(document) > levels)

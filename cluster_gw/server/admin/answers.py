@@ -22,12 +22,14 @@ from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
+    nests_deeper,
     read_any,
     write,
 )
 from cluster_gw.wire.retry_headers import retry_headers
 
 JSON: Final = "application/json"
+MAX_DEPTH: Final = 32  # as in a file of the configuration; what is taken has half a dozen
 METHOD_NOT_ALLOWED: Final = 405
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
@@ -73,13 +75,16 @@ async def read_json(request: Request) -> Any:
     """Read the body, which has to be JSON; an empty one is an empty object.
 
     Raises:
-        ClientFault: it is something else.
+        ClientFault: it is something else, or nested deeper than anything an endpoint takes.
     """
     body = await request.body()
     try:
-        return read_any(body) if body.strip() else {}
+        document = read_any(body) if body.strip() else {}
     except (InvalidJsonError, UnexpectedShapeError) as fault:
         raise ClientFault(not_json(str(fault))) from None
+    if nests_deeper(document, MAX_DEPTH):
+        raise ClientFault(invalid(f"the body is nested deeper than {MAX_DEPTH} levels"))
+    return document
 
 
 def not_json(problem: str) -> ErrorBody:

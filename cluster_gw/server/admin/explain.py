@@ -58,3 +58,5 @@ def read_question(body: bytes) -> Asked:
         raise ClientFault(invalid(f"the question cannot be used: {fault}")) from None
     except msgspec.DecodeError as fault:
         raise ClientFault(not_json(str(fault))) from None
+    except RecursionError:
+        raise ClientFault(not_json("JSON is nested too deeply")) from None

@@ -153,4 +153,4 @@ def read_entries(body: Any) -> list[dict[str, Any]]:
         return entries
     if len(ranks) < len(entries) or not all(type(rank) in {int, float} for rank in ranks):
         raise ClientFault(invalid("give a priority to every entry, or to none", "items"))
-    return sorted(entries, key=lambda entry: float(entry["priority"]))
+    return sorted(entries, key=lambda entry: entry["priority"])

@@ -42,11 +42,13 @@ def _explored(value: Any) -> float | None:
 def _seconds(value: Any) -> float | None:
     if value is None:
         return None
+    fault = invalid("cooldown_ceiling_ms has to be a number of ms", "cooldown_ceiling_ms")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ClientFault(
-            invalid("cooldown_ceiling_ms has to be a number of ms", "cooldown_ceiling_ms")
-        )
-    return value / MS_PER_S
+        raise ClientFault(fault)
+    try:
+        return value / MS_PER_S
+    except OverflowError:  # a whole number above every float
+        raise ClientFault(fault) from None
 
 
 def _same(value: Any) -> Any:
