@@ -6,12 +6,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from cluster_gw.errors import ClientFault
+from cluster_gw.server.admin.answers import invalid
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.read_only import ReadOnly, as_sent
 from cluster_gw.server.admin.writing import seen_version
 
-READ_ONLY: Final = ("id", "default", "all_routes", "profile", "epoch")
+READ_ONLY: Final = ReadOnly(
+    fixed=frozenset({"id", "profile"}), moving=frozenset({"default", "epoch"})
+)
 
 
 def combo_routes(desk: Desk) -> list[Route]:
@@ -29,6 +34,12 @@ class Combos(Items):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk, "combos", show_combo, READ_ONLY)
 
+    def fields_of(
+        self, sent: dict[str, Any], shown: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Give what somebody wants to change of a combo; see `Items.fields_of`."""
+        return super().fields_of(without_shown_members(sent, shown), shown)
+
     def change_of(self, name: str, fields: dict[str, Any]) -> Change:
         """Give the change of fields of a combo; new members end an order of the old ones."""
         if "members" in fields:
@@ -45,6 +56,27 @@ class Combos(Items):
         change = Change(noun=noun, id=name, fields=fields)
         await self.desk.editor.write([change], seen_version(request))
         return self.told(name)
+
+
+def without_shown_members(sent: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    """Give the body of a change without `all_routes`, and without members that it only sends back.
+
+    Members that were `all` and come back as a list would else be those of today for ever.
+
+    Raises:
+        ClientFault: `all_routes` is neither what holds nor what the members say.
+    """
+    if "all_routes" not in sent:
+        return sent
+    is_all, members = sent["all_routes"], sent.get("members")
+    fields = {name: value for name, value in sent.items() if name != "all_routes"}
+    if is_all is shown["all_routes"]:
+        if members == as_sent(shown["members"]):
+            fields.pop("members", None)
+    elif members is None or is_all is not (members == "all"):
+        message = 'all_routes only tells of members; send "members": "all", or a list of them'
+        raise ClientFault(invalid(message, "all_routes"))
+    return fields
 
 
 def noun_of(desk: Desk, name: str) -> str:

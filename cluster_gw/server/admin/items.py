@@ -11,6 +11,7 @@ from cluster_gw.errors import ClientFault
 from cluster_gw.server.admin.answers import invalid, listed, nothing_called, told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
+from cluster_gw.server.admin.read_only import ReadOnly, split_read_only
 from cluster_gw.server.admin.writing import read_fields, seen_version
 
 Item = Mapping[str, Any]
@@ -24,13 +25,12 @@ class Items:
         desk: this worker.
         noun: `models`, `keys` or `combos`.
         show: gives an item as answers have it.
-        read_only: fields of answers that are no part of a change, and are passed over in one.
+        read_only: fields of answers that are no part of a change.
     """
 
-    def __init__(self, desk: Desk, noun: str, show: Show, read_only: Sequence[str]) -> None:
+    def __init__(self, desk: Desk, noun: str, show: Show, read_only: ReadOnly) -> None:
         self.desk = desk
-        self._noun, self._show = noun, show
-        self._read_only = frozenset(read_only)
+        self._noun, self._show, self.read_only = noun, show, read_only
 
     def routes(self, path: str) -> list[Route]:
         """The routes of single items, at a path with `id` in it."""
@@ -56,11 +56,10 @@ class Items:
         read = await read_fields(request)
         if read.get("id", name) != name:
             raise ClientFault(invalid("an id cannot be changed", "id"))
-        passed_over = {*self._read_only, "warnings"}
-        fields = {field: value for field, value in read.items() if field not in passed_over}
+        fields, passed_over = self.fields_of(read, self.shown(name))
         change = self.change_of(name, fields)
         warnings = await self.desk.editor.write([change], seen_version(request))
-        return self.told(name, warnings=warnings)
+        return self.told(name, warnings=[*passed_over, *warnings])
 
     async def reset(self, request: Request) -> Response:
         """Go back to what the file says of one."""
@@ -68,6 +67,20 @@ class Items:
         change = Change(noun=self._noun, id=name, fields={}, remove=True)
         await self.desk.editor.write([change], seen_version(request))
         return self.told(name)
+
+    def fields_of(
+        self, sent: dict[str, Any], shown: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Give what somebody wants to change of an item, and warnings of what cannot be.
+
+        Args:
+            sent: the body.
+            shown: the item as answers have it now.
+
+        Raises:
+            ClientFault: a field that cannot be changed has another value.
+        """
+        return split_read_only(sent, shown, self.read_only)
 
     def change_of(self, name: str, fields: dict[str, Any]) -> Change:
         """Give the change of fields of an item."""
@@ -85,7 +98,10 @@ class Items:
                 return found
         raise nothing_called(self._noun.removesuffix("s"), name)
 
+    def shown(self, name: str) -> dict[str, Any]:
+        """Give an item as answers have it now; raises as `find`."""
+        return self._show(self.desk, self.find(name))
+
     def told(self, name: str, status: int = 200, warnings: Sequence[str] = ()) -> Response:
         """Answer with an item as it holds now."""
-        item = self._show(self.desk, self.find(name))
-        return told(item, self.desk.config_version, status, warnings)
+        return told(self.shown(name), self.desk.config_version, status, warnings)

@@ -6,8 +6,9 @@ from starlette.routing import Route
 
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.read_only import ReadOnly
 
-READ_ONLY: Final = ("id", "provider", "account", "base_url")
+READ_ONLY: Final = ReadOnly(fixed=frozenset({"id", "provider", "account", "base_url"}))
 
 
 def key_routes(desk: Desk) -> list[Route]:

@@ -7,10 +7,12 @@ from starlette.routing import Route
 from cluster_gw.core.routing.sorting import measured_speed_rank
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.read_only import ReadOnly
 
-READ_ONLY: Final = (
-    *("id", "provider", "model", "name", "price", "token_weight", "keys", "routes"),
-    "speed_rank_measured",
+READ_ONLY: Final = ReadOnly(
+    fixed=frozenset({"id", "provider", "model", "name", "price", "token_weight"}),
+    moving=frozenset({"keys", "routes"}),
+    measured=frozenset({"speed_rank_measured", "warnings"}),
 )
 
 

@@ -1,5 +1,6 @@
 """`/api/profiles`: named chains that are made, changed and activated at run time."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -8,13 +9,20 @@ from starlette.routing import Route
 
 from cluster_gw.errors import ClientFault, ErrorBody
 from cluster_gw.server.admin.answers import invalid, listed, nothing_called, told
-from cluster_gw.server.admin.combos import READ_ONLY, show_combo
+from cluster_gw.server.admin.combos import show_combo, without_shown_members
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.read_only import ReadOnly, split_read_only
 from cluster_gw.server.admin.writing import read_fields, seen_version
 
 PROFILES: Final = "profiles"
+READ_ONLY: Final = ReadOnly(
+    fixed=frozenset({"id", "profile"}), moving=frozenset({"active", "default", "epoch"})
+)
+OF_NEW: Final = ReadOnly(
+    fixed=frozenset({"profile"}), moving=frozenset({"active", "all_routes", "default", "epoch"})
+)
 
 
 def profile_routes(desk: Desk) -> list[Route]:
@@ -32,7 +40,7 @@ class Profiles(Items):
     """A profile is a combo with `profile: true`; the active one is the default combo."""
 
     def __init__(self, desk: Desk) -> None:
-        super().__init__(desk, "combos", show_profile, (*READ_ONLY, "active"))
+        super().__init__(desk, "combos", show_profile, READ_ONLY)
 
     async def show_all(self, _request: Request) -> Response:
         """List all profiles, those of the file first."""
@@ -49,10 +57,10 @@ class Profiles(Items):
         taken = {combo["id"].lower() for combo in self.desk.editor.shown()["combos"]}
         if name.lower() in taken or name in self.desk.editor.patches().get(PROFILES, {}):
             raise ClientFault(already_there(name))
-        fields = {field: value for field, value in read.items() if field not in READ_ONLY}
+        fields, passed_over = split_read_only(read, new_profile(read), OF_NEW)
         change = Change(noun=PROFILES, id=name, fields=fields)
         warnings = await self.desk.editor.write([change], seen_version(request))
-        return self.told(name, 201, warnings)
+        return self.told(name, 201, [*passed_over, *warnings])
 
     async def reset(self, request: Request) -> Response:
         """Remove a profile that was made at run time, unless it is the active one."""
@@ -69,6 +77,12 @@ class Profiles(Items):
         change = Change(noun="settings", id="default_combo", fields={"combo": name})
         await self.desk.editor.write([change], seen_version(request))
         return self.told(name)
+
+    def fields_of(
+        self, sent: dict[str, Any], shown: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Give what somebody wants to change of a profile; see `Items.fields_of`."""
+        return super().fields_of(without_shown_members(sent, shown), shown)
 
     def change_of(self, name: str, fields: dict[str, Any]) -> Change:
         """Give the change of fields of a profile; new members end an order of the old ones."""
@@ -93,6 +107,17 @@ def show_profile(desk: Desk, combo: Item) -> dict[str, Any]:
     """Give a profile, and whether it is the active one."""
     shown = show_combo(desk, combo)
     return {**shown, "active": shown["default"]}
+
+
+def new_profile(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what cannot be set of a profile that is made, as it will be shown."""
+    return {
+        "profile": True,
+        "active": False,
+        "default": False,
+        "epoch": None,
+        "all_routes": sent.get("members", "all") == "all",
+    }
 
 
 def already_there(name: str) -> ErrorBody:

@@ -105,6 +105,9 @@ class Routing:
                 fields.pop("weights", None)
                 if saved != self._saved(combo):
                     fields["weights"] = saved
+        for name, held in (("combo", combo.id), ("family", combo.family)):
+            if fields.get(name, held) != held:
+                raise ClientFault(invalid(f"{name} cannot be changed here", name))
         own, common = split(fields)
         changes = []
         if own:
