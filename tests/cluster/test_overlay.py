@@ -292,10 +292,11 @@ def test_changes_are_there_after_a_restart_and_a_changed_file_does_not_undo_them
 
         text = late.config_path.read_text().replace('"rpd": 1000', '"rpd": 900')
         late.config_path.write_text(text)
-        wait_for(version + 1, late)
+        until(lambda: get_json(f"{late.admin_url}/readyz")["file_version"] == 2)
 
         shown = call(late.admin_url, "GET", "/api/models/a/one").body
         assert (shown["weight"], shown["limits"]["rpd"]) == (0.5, 900)
+        assert version_of(late) == version
 
 
 def test_while_redis_is_away_nothing_can_be_changed_and_what_was_changed_holds(
