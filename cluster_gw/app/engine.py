@@ -203,7 +203,9 @@ class Engine:
             registry=registry,
             monotonic_s=clock.monotonic_s,
         )
-        self.records = RequestRecords(self._side.redis, self._scripts, self._keys)
+        self.records = RequestRecords(
+            self._side.redis, self._scripts, self._keys, setting=self._side.setting
+        )
         self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(
             memory=memory,

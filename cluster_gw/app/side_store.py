@@ -32,6 +32,7 @@ class SideStore:
 
     Attributes:
         redis: what to call.
+        setting: which one says where it is.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class SideStore:
         url = servers.cache_url
         self.redis = shared if url is None else RedisClient(url, prefix=servers.prefix)
         self._is_own = url is not None
+        self.setting = "redis.cache_url" if self._is_own else "redis.url"
         self._worker_id, self._log = worker_id, log
         self._losses = Seldom(monotonic_s)
         self._starting: asyncio.Task[None] | None = None

@@ -26,13 +26,18 @@ class RequestRecords:
         client: of this process.
         scripts: the loaded scripts.
         keys: builds key names.
+        setting: which one says where that Redis is.
 
     Attributes:
+        setting: the same.
         kept: records that were written.
         lost: records of which that is unknown.
     """
 
-    def __init__(self, client: RedisClient, scripts: Scripts, keys: Keys) -> None:
+    def __init__(
+        self, client: RedisClient, scripts: Scripts, keys: Keys, *, setting: str = "redis.url"
+    ) -> None:
+        self.setting = setting
         self.kept = 0
         self.lost = 0
         self._client = client

@@ -4,6 +4,7 @@ The workers and Redis hold all state, so any of them can answer. The same one is
 it lives: whoever has written reads what was written.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -21,6 +22,9 @@ PASSED_BACK: Final = (
     *("content-type", "etag", "allow", "retry-after", "retry-after-ms"),
     *("x-request-id", "x-gw-request-id", "x-should-retry"),
 )
+BLANKS: Final = " \t"
+SENDABLE: Final = re.compile(r"[\t -~]*")
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 HARMLESS: Final = frozenset({"GET", "HEAD"})
 
 NO_WORKER: Final = ErrorBody(
@@ -38,12 +42,35 @@ SILENT_WORKER: Final = ErrorBody(
     message="the worker did not answer in time; look whether it was done before you repeat",
     retryable=True,
 )
+NOT_HTTP: Final = ErrorBody(
+    status=400,
+    type="invalid_request_error",
+    code="invalid_request",
+    message="the path, the query or a header cannot be passed on as HTTP; nothing was done",
+)
+NOBODYS_PATH: Final = ErrorBody(
+    status=400,
+    type="invalid_request_error",
+    code="invalid_request",
+    message="the path holds a control character, which no name does; nothing was done",
+)
 TOO_LARGE: Final = ErrorBody(
     status=413,
     type="invalid_request_error",
     code="request_too_large",
     message="the body of a call of the admin API may have 10 MB",
 )
+
+
+def unreadable_header(name: str) -> ErrorBody:
+    """The error of a header with other characters than HTTP knows."""
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_header",
+        message=f"{name} has to be printable ASCII; nothing was done",
+        param=name,
+    )
 
 
 class AdminRelay:
@@ -58,19 +85,30 @@ class AdminRelay:
 
     async def answer(self, request: Request) -> Response | ErrorBody:
         """Give the answer of a worker, or the error of none."""
+        if CONTROL.search(request.scope["path"]):
+            return NOBODYS_PATH
         body = await _bounded_body(request)
         if body is None:
             return TOO_LARGE
         path = request.scope.get("raw_path") or request.url.path.encode()
         query = request.scope.get("query_string", b"")
         target = (path + b"?" + query if query else path).decode("latin-1")
-        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+        headers = {
+            name: request.headers[name].strip(BLANKS)
+            for name in PASSED_ON
+            if name in request.headers
+        }
+        for name, value in headers.items():
+            if not SENDABLE.fullmatch(value):
+                return unreadable_header(name)
         last = NO_WORKER
         for worker in self._workers():
             try:
                 found = await worker.pass_on(request.method, target, headers, body)
             except httpx.ConnectError:
                 continue
+            except (httpx.LocalProtocolError, httpx.InvalidURL, UnicodeError):
+                return NOT_HTTP
             except (httpx.HTTPError, OSError, TimeoutError):
                 last = SILENT_WORKER
                 if request.method in HARMLESS:

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from cluster_gw.supervisor.admin_door import AdminDoor
 from cluster_gw.supervisor.admin_relay import AdminRelay
@@ -68,6 +69,14 @@ def operations_app(
         routes.append(Route("/metrics", show_metrics, methods=["GET"]))
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
+    no_route = app.router.not_found
+
+    async def unmatched(scope: Scope, receive: Receive, send: Send) -> None:
+        # A pattern stops at a line feed, and the path of who calls the API may have one.
+        is_admin = scope["type"] == "http" and scope["path"].startswith(f"{ADMIN[0]}/")
+        await (admin if is_admin else no_route)(scope, receive, send)
+
+    app.router.default = unmatched
     return app
 
 

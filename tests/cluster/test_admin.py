@@ -51,6 +51,13 @@ def test_error_has_the_one_shape(
     assert answer.body["error"]["request_id"] == answer.headers["x-gw-request-id"]
 
 
+@pytest.mark.parametrize("path", ["combos/auto%0d%0a", "combos/auto%0a", "%0a/x", "combos/a%00"])
+def test_path_with_a_control_character_means_nothing(group: GatewayGroup, path: str) -> None:
+    answer = call(group.admin_url, "PUT", f"/api/{path}", {"strategy": "priority"})
+
+    assert (answer.status, answer.body["error"]["code"]) == (400, "invalid_request")
+
+
 def test_each_line_of_the_page_does_what_it_says(group: GatewayGroup) -> None:
     outputs = [run(group, line) for line in lines_of("docs/admin.md")]
 

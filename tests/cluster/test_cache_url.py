@@ -75,7 +75,9 @@ def test_loss_of_the_second_redis_refuses_nothing_and_is_told(pair: Pair) -> Non
         name, answer = serve(pair.first)
         assert answer["choices"][0]["message"]["content"]
     found = call(pair.second.admin_url, "GET", f"/api/requests/{name}")
-    assert found.status in {404, 503}
+    assert (found.status, found.body["error"]["code"]) == (503, "redis_lost")
+    assert "the Redis of redis.cache_url did not answer" in found.body["error"]["message"]
+    assert "changed" not in found.body["error"]["message"]
     assert "redis.lost" not in pair.first.log().replace("cache_redis.lost", "")
 
     pair.cache.start()

@@ -87,3 +87,36 @@ async def test_body_above_the_bound_reaches_nobody() -> None:
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "request_too_large")
     assert worker.calls == []
+
+
+async def test_blanks_around_a_header_are_not_passed_on() -> None:
+    worker = well()
+
+    await ask("PUT", "/api/x", [worker], b"{}", **{"if-match": ' "3"\t', "x-request-id": " a "})
+
+    assert worker.calls[0][2] == {"if-match": '"3"', "x-request-id": "a"}
+
+
+@pytest.mark.parametrize("name", ["if-match", "x-request-id", "content-type"])
+@pytest.mark.parametrize("value", ["\u00fc", "a\x7f", "a\x00b"])
+async def test_header_that_is_no_ascii_is_an_error_that_names_it(name: str, value: str) -> None:
+    door = AdminDoor(TOKEN, lambda: 0.0, AdminRelay(lambda: [well()]))
+    headers = [
+        (b"authorization", f"Bearer {TOKEN}".encode()),
+        (name.encode(), value.encode("latin-1")),
+    ]
+    transport = httpx.ASGITransport(Starlette(routes=[Route("/api/{path:path}", door)]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
+        answer = await client.get("/api/x", headers=headers)
+
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_header", name)
+
+
+@pytest.mark.parametrize(
+    "fault", [httpx.LocalProtocolError("no"), httpx.InvalidURL("no"), UnicodeError()]
+)
+async def test_call_that_is_no_http_is_an_error_and_nobodys_silence(fault: Exception) -> None:
+    answer = await ask("PUT", "/api/x", [Asked(fault), well()])
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")

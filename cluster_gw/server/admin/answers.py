@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,6 +32,7 @@ from cluster_gw.wire.retry_headers import retry_headers
 JSON: Final = "application/json"
 MAX_DEPTH: Final = 32  # as in a file of the configuration; what is taken has half a dozen
 METHOD_NOT_ALLOWED: Final = 405
+READING: Final = frozenset({"GET", "HEAD"})
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -122,9 +124,11 @@ def answers_to_faults(desk: Desk) -> dict[Any, Answer]:
         body = fault.body if isinstance(fault, GatewayError) else internal_error()
         return _error(desk, body)
 
-    async def redis_lost(_request: Request, fault: Exception) -> Response:
+    async def redis_lost(request: Request, fault: Exception) -> Response:
         is_there = isinstance(fault, RecordUnreadableError)
-        return _error(desk, record_unreadable() if is_there else redis_away())
+        if is_there:
+            return _error(desk, record_unreadable())
+        return _error(desk, redis_silent() if request.method in READING else redis_away())
 
     async def unrouted(request: Request, fault: Exception) -> Response:
         status = fault.status_code if isinstance(fault, HTTPException) else 500
@@ -154,6 +158,17 @@ def redis_away() -> ErrorBody:
         message="Redis did not answer; nothing is known to be changed. Look before you repeat.",
         retryable=True,
         retry_after_ms=MS_PER_S,
+    )
+
+
+def redis_silent(server: str = "Redis") -> ErrorBody:
+    """The error of a question that a Redis does not answer.
+
+    Args:
+        server: which one.
+    """
+    return msgspec.structs.replace(
+        redis_away(), message=f"{server} did not answer; what was asked for could not be read"
     )
 
 

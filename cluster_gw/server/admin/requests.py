@@ -7,8 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cluster_gw.errors import ClientFault, ErrorBody
-from cluster_gw.server.admin.answers import JSON
+from cluster_gw.errors import (
+    ClientFault,
+    ClusterFault,
+    ErrorBody,
+    RecordUnreadableError,
+    StoreLostError,
+)
+from cluster_gw.server.admin.answers import JSON, redis_silent
 from cluster_gw.server.admin.desk import Desk
 
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -30,10 +36,19 @@ class Requests:
         name: str = request.path_params["id"]
         found = None
         if REQUEST_ID.fullmatch(name):
-            found = await self._desk.records.find(name)
+            found = await self._find(name)
         if found is None:
             raise ClientFault(no_record(name))
         return Response(found, media_type=JSON)
+
+    async def _find(self, name: str) -> bytes | None:
+        records = self._desk.records
+        try:
+            return await records.find(name)
+        except RecordUnreadableError:
+            raise
+        except StoreLostError:
+            raise ClusterFault(redis_silent(f"the Redis of {records.setting}")) from None
 
 
 def no_record(name: str) -> ErrorBody:
