@@ -57,7 +57,7 @@ soak: $(STAMP) tools ## long sweeps; minutes to hours
 bench: $(STAMP) ## speed beside a plain proxy on this machine; see bench/README.md
 	@$(PY) -m bench.ab --all
 
-sim: $(STAMP) ## routing against oracle and baselines in virtual time; a quarter of an hour
+sim: $(STAMP) ## routing against oracle and baselines in virtual time; half an hour
 	@nice -n 19 $(PY) -m bench.simulation
 
 docs: $(STAMP) ## write docs/configuration.md anew and check the documents against the tree
