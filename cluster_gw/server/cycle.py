@@ -196,7 +196,8 @@ class Cycle(RequestResponseCycle):
             self._outbox.add(head)
             self._outbox.add(body)
         elif head or body:
-            self._outbox.add(head + body)
+            # Pieces of a stream come one by one: each would cost the loop a turn of its own.
+            self._outbox.add(head + body, at_once=more or not head)
         if not more:
             self._complete()
 

@@ -30,11 +30,13 @@ class Outbox:
         self._on_left = on_left
         self._waiting: list[bytes] = []
 
-    def add(self, data: bytes) -> None:
-        """Write in the next turn."""
-        if not self._waiting:
-            self._loop.call_soon(self.leave)
+    def add(self, data: bytes, *, at_once: bool = False) -> None:
+        """Write in the next turn; or at once, where one more turn costs more than it saves."""
         self._waiting.append(data)
+        if at_once:
+            self.leave()
+        elif len(self._waiting) == 1:
+            self._loop.call_soon(self.leave)
 
     def leave(self) -> None:
         """Write what there is now; a peer that has gone gets nothing."""

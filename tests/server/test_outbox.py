@@ -62,6 +62,17 @@ async def test_what_waits_for_one_connection_leaves_in_order_and_at_once() -> No
     assert log == [("", b"headbody"), ("", b"more")]
 
 
+async def test_what_leaves_at_once_takes_along_what_waits() -> None:
+    log: list[tuple[str, bytes]] = []
+    box = outbox_of(Recording(log))
+    box.add(b"head")
+    box.add(b"piece", at_once=True)
+    box.add(b"more", at_once=True)
+    await asyncio.sleep(0)
+
+    assert log == [("", b"headpiece"), ("", b"more")]
+
+
 async def test_closing_writes_what_waits_first_and_only_once() -> None:
     log: list[tuple[str, bytes]] = []
     box = outbox_of(Recording(log))
