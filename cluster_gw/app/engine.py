@@ -38,7 +38,6 @@ from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.alone import SHARED, Alone, LostPolicy
 from cluster_gw.store.bonds import Bonds
-from cluster_gw.store.clearing import Clearing
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
@@ -48,7 +47,6 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.overlays import Overlays
 from cluster_gw.store.request_records import RequestRecords
-from cluster_gw.store.rests import Rests
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
 from cluster_gw.store.tallies import FLUSH_S
@@ -126,15 +124,6 @@ class Engine:
             current=current,
             noted=(log, registry),
         )
-        self.penalties = Penalties(
-            current,
-            self._keys,
-            rests=Rests(self.redis, self._scripts, self._keys, worker_id=worker_id),
-            models=self.health.models,
-            providers=self.health.providers,
-            clearing=Clearing(self.redis, self._scripts, self._keys),
-            bars=self._admissions.bars,
-        )
         base = Base(
             redis=self.redis,
             scripts=self._scripts,
@@ -205,6 +194,13 @@ class Engine:
         )
         self.records = RequestRecords(
             self._side.redis, self._scripts, self._keys, setting=self._side.setting
+        )
+        self.penalties = Penalties(
+            base,
+            current,
+            health=self.health,
+            records=self.records,
+            bars=self._admissions.bars,
         )
         self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(

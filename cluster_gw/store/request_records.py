@@ -5,7 +5,9 @@ the way is missing. Notable requests and others are kept apart, so that many of 
 push out the other.
 """
 
-from typing import Final
+import asyncio
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -17,6 +19,7 @@ from cluster_gw.store.scripts import Scripts
 SHARDS: Final = 16  # last digits of an id, which are drawn
 NOTABLE, PLAIN = "notable", "plain"
 ARGS: Final = 5
+T = TypeVar("T")
 
 
 class RequestRecords:
@@ -74,6 +77,36 @@ class RequestRecords:
             if found is not None:
                 return bytes(found)
         return None
+
+    async def newest(self, most: int, read: Callable[[bytes], T]) -> list[T]:
+        """Give the newest records of notable requests, in no order.
+
+        Args:
+            most: about how many, above 0: of each last digit of an id the same number.
+            read: reads one; it raises a ValueError for one that is not as we write it, which is
+                told of and left out.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        each = -(-most // SHARDS)
+        found = await asyncio.gather(
+            *(self._newest_of(f"{digit:x}", each, read) for digit in range(SHARDS))
+        )
+        return [one for of_digit in found for one in of_digit]
+
+    async def _newest_of(self, digit: str, most: int, read: Callable[[bytes], T]) -> list[T]:
+        order, records = self._keys.requests(digit, NOTABLE)
+        names = await self._client.call("ZRANGE", order, 0, most - 1, "REV")
+        texts = await self._client.call("HMGET", records, *names) if names else []
+        found = []
+        for text in texts:
+            if text is not None:
+                try:
+                    found.append(read(bytes(text)))
+                except ValueError:
+                    self._client.unreadable.tell(records)
+        return found
 
     def missed(self, sent: "_Sent", fault: BaseException) -> None:
         """Take what a write met: an unknown script is loaded, anything else is a loss."""

@@ -26,6 +26,7 @@ from cluster_gw.store.unreadable import readable
 AT_ONCE: Final = 32  # records in a call: 50 us, 250 us when all of them slept for hours
 CALLS: Final = 25  # on their way at the same time
 WINDOW, HEALTH, STATISTICS = "w", "h", "b"
+ALL_KINDS: Final = frozenset({WINDOW, HEALTH, STATISTICS})
 
 
 class Findings(msgspec.Struct, kw_only=True):
@@ -57,13 +58,19 @@ class Survey(ScriptCaller):
     def _plans(self) -> Plans:
         return Plans(self._keys, self._scripts)
 
-    async def take(self, targets: Iterable[TargetLimits]) -> Findings:
+    async def take(
+        self, targets: Iterable[TargetLimits], kinds: frozenset[str] = ALL_KINDS
+    ) -> Findings:
         """Read everything of some targets.
+
+        Args:
+            targets: any number.
+            kinds: of records to read.
 
         Raises:
             StoreLostError: Redis is away; nothing is known.
         """
-        calls = list(self._calls(targets))
+        calls = list(self._calls(targets, kinds))
         found = Findings(windows={}, health={}, statistics={})
         for first in range(0, len(calls), CALLS):
             await asyncio.gather(
@@ -71,7 +78,9 @@ class Survey(ScriptCaller):
             )
         return found
 
-    def _calls(self, targets: Iterable[TargetLimits]) -> Iterable[Sequence[tuple[str, str]]]:
+    def _calls(
+        self, targets: Iterable[TargetLimits], kinds: frozenset[str]
+    ) -> Iterable[Sequence[tuple[str, str]]]:
         """Give the records to read, with their kinds, by slot and not too many at once."""
         for _, of_account in groupby(sorted(targets, key=_account), key=_account):
             records: dict[str, str] = {}
@@ -80,7 +89,7 @@ class Survey(ScriptCaller):
                 records.update(dict.fromkeys(plan.windows, WINDOW))
                 records.update(dict.fromkeys(plan.health, HEALTH))
                 records[plan.statistics] = STATISTICS
-            pairs = list(records.items())
+            pairs = [(name, kind) for name, kind in records.items() if kind in kinds]
             for first in range(0, len(pairs), AT_ONCE):
                 yield pairs[first : first + AT_ONCE]
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import aiohttp
+from redis import Redis
 
 from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.gateway import Gateway
@@ -10,12 +11,17 @@ from tests.gateway.conftest import Start
 from tests.gateway.test_health import ONE_KEY, ONE_MODEL, ask, calls, far, status
 from tests.gateway.test_model_health import SICK, THREE_KEYS, fail_on_every_key
 
+PATIENT = {"breaker": {"threshold": 99}, "bench": {"failures": 99}}
 PATH = "/api/fallback/penalty-inspector"
 
 
 async def held(gateway: Gateway) -> Any:
     async with gateway.admin() as admin:
         return (await admin.get(PATH)).json()["rows"]
+
+
+async def reasons(gateway: Gateway) -> set[str]:
+    return {reason for row in await held(gateway) for reason in row["reasons"]}
 
 
 async def cut_off(gateway: Gateway) -> list[str]:
@@ -55,7 +61,7 @@ async def test_key_that_rests_is_shown_and_serves_again_when_that_is_forgotten(
     assert "cooldown" in row["reasons"]
     assert cleared["cleared"] >= 1
     assert (answered, calls(simulator, "next")) == (200, 1)
-    assert [one["cooldowns"] for one in await held(gateway)] == []
+    assert await reasons(gateway) == {"recent_errors"}
 
 
 async def test_bench_and_penalty_of_a_model_are_shown_and_forgotten_by_another_worker(
@@ -76,7 +82,8 @@ async def test_bench_and_penalty_of_a_model_are_shown_and_forgotten_by_another_w
     assert row["penalty"]["value"] > 0
     assert row["penalty"]["rate_limit_factor"] < 1
     assert answered == 200
-    assert (await held(first), before, await cut_off(first)) == ([], ["a"], [])
+    assert await reasons(first) == {"recent_errors"}
+    assert (before, await cut_off(first)) == (["a"], [])
 
 
 async def test_while_redis_is_away_nothing_is_known(
@@ -92,3 +99,84 @@ async def test_while_redis_is_away_nothing_is_known(
     assert {(one.status_code, one.json()["error"]["code"]) for one in answers} == {
         (503, "redis_lost")
     }
+
+
+async def test_calls_that_failed_are_shown_for_half_an_hour_the_newest_first(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, routing=PATIENT)
+    before_ms = gateway.engine.deps.clock.wall_ms()
+    for number in range(7):
+        await ask(http, gateway, f"bad-{number}", status(500 + number % 2))
+    await ask(http, gateway, "well")
+
+    (row,) = await held(gateway)
+
+    errors = row["recent_errors"]
+    assert (row["recent_error_count"], len(errors)) == (7, 5)
+    assert row["reasons"][-1] == "recent_errors"
+    times = [one["at_ms"] for one in errors]
+    assert times == sorted(times, reverse=True)
+    assert all(before_ms <= at_ms <= before_ms + 20_000 for at_ms in times)
+    assert [one["http_status"] for one in errors] == [500, 501, 500, 501, 500]
+    assert {(one["key"], one["code"]) for one in errors} == {("a1", "upstream_error")}
+    assert {len(one["request_id"]) for one in errors} == {32}
+
+
+async def test_errors_of_before_are_not_held_against_a_route(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, routing=PATIENT)
+    await ask(http, gateway, "bad", status(500))
+    clock = gateway.engine.deps.clock
+
+    penalties, now_ms = gateway.engine.penalties, clock.wall_ms()
+    just_before = await penalties.list_rows(now_ms + 29 * 60_000)
+    after = await penalties.list_rows(now_ms + 31 * 60_000)
+
+    assert [row["reasons"] for row in just_before] == [["recent_errors"]]
+    assert after == []
+
+
+async def test_records_that_cannot_be_read_leave_the_rest_and_say_so(
+    start: Start, http: aiohttp.ClientSession, redis_url: str
+) -> None:
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, routing=PATIENT)
+    await ask(http, gateway, "bad", status(500))
+    prefix = gateway.settings.redis.prefix
+    with Redis.from_url(redis_url, protocol=2) as redis:
+        (name,) = redis.scan_iter(f"{prefix}:q:*:notable")
+        (request_id,) = redis.hkeys(name)
+        redis.hset(name, request_id, b"no record")
+        (row,) = await held(gateway)
+        redis.delete(name)
+        redis.set(name, b"no hash")
+        (other,) = await held(gateway)
+
+    assert (row["recent_errors"], row["recent_error_count"]) == ([], 0)
+    assert (other["recent_errors"], other["recent_error_count"]) == (None, None)
+    assert row["reasons"] == other["reasons"] == ["penalty"]
+
+
+async def test_breaker_of_a_target_is_shown_until_it_is_closed(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    routing = {"breaker": {"threshold": 1, "cooldown_ms": 40_000}, "bench": {"failures": 9}}
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, routing=routing)
+    await ask(http, gateway, "bad", status(500))
+
+    (row,) = await held(gateway)
+    await forget(gateway)
+
+    (breaker,) = row["breakers"]
+    assert 35_000 < breaker.pop("until_in_ms") <= 40_000
+    assert breaker.pop("until_ms") > gateway.engine.deps.clock.wall_ms()
+    assert breaker == {
+        "key": "a1",
+        "key_status": "unknown",
+        "scope": "target",
+        "state": "open",
+        "failures": 1,
+    }
+    assert "breaker" in row["reasons"]
+    assert await reasons(gateway) == {"recent_errors"}

@@ -171,5 +171,5 @@ async def test_what_is_held_against_a_relay_is_shown_and_forgotten_as_its_own(
     assert [(row["route"], [one["key"] for one in row["cooldowns"]]) for row in rows] == [
         (away, ["away"])
     ]
-    assert after == []
+    assert [(row["route"], row["reasons"]) for row in after] == [(away, ["recent_errors"])]
     assert await via(http, relays, model=away) == away

@@ -75,3 +75,34 @@ async def test_script_that_redis_has_forgotten_is_loaded_again(
 
     assert [await records.find(name(number)) for number in (2, 3)] == [b"{}"] * 2
     assert records.lost == 0
+
+
+def as_number(text: bytes) -> int:
+    return int(text)
+
+
+async def test_newest_of_the_notable_ones_are_given_those_of_each_digit_alike(
+    records: RequestRecords,
+) -> None:
+    for number in range(6):
+        for digit in "0f":
+            text = b"%d" % number
+            records.keep(name(number, digit), text, is_notable=True, most=640, ttl_ms=60_000)
+    records.keep(name(9), b"9", is_notable=False, most=640, ttl_ms=60_000)
+    await kept(records, 13)
+
+    assert sorted(await records.newest(32, as_number)) == [4, 4, 5, 5]
+    assert sorted(await records.newest(1000, as_number)) == sorted([*range(6)] * 2)
+
+
+async def test_record_that_cannot_be_read_is_told_of_and_left_out(
+    records: RequestRecords, client: RedisClient, keys: Keys
+) -> None:
+    told: list[str] = []
+    client.unreadable.listen(told.extend)
+    for number, text in ((1, b"1"), (2, b"two")):
+        records.keep(name(number), text, is_notable=True, most=640, ttl_ms=60_000)
+    await kept(records, 2)
+
+    assert await records.newest(640, as_number) == [1]
+    assert told == [keys.requests("a", "notable")[1]]

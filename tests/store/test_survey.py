@@ -13,7 +13,7 @@ from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement, T
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
-from cluster_gw.store.survey import Survey
+from cluster_gw.store.survey import WINDOW, Survey
 from cluster_gw.units import KeyId, LeaseId
 from tests.store.clocks import NOW_MS, SharedClock
 
@@ -83,6 +83,14 @@ async def test_use_of_windows_is_read_as_it_is_counted(stage: Stage) -> None:
         "gw1:w:{p.acc}:k:m2": WindowUse(1, 100, 1, 100, 1),
         "gw1:w:{p.acc}:k:_all": WindowUse(3, 270, 3, 270, 2),
     }
+
+
+async def test_only_the_kinds_that_are_asked_for_are_read(stage: Stage) -> None:
+    await stage.take(target(1), settled=ANSWERED)
+
+    found = await stage.survey.take([target(1)], frozenset({WINDOW}))
+
+    assert (len(found.windows), found.health, found.statistics) == (2, {}, {})
 
 
 async def test_statistics_are_as_of_the_read_also_when_nobody_called_for_days(

@@ -1,7 +1,7 @@
 """What the routes of the admin API work with."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -9,6 +9,9 @@ from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.server.admin.editor import Editor
 from cluster_gw.server.inference import Deps
 from cluster_gw.store.request_records import RequestRecords
+
+ERRORS_LOOKBACK_MIN: Final = 30
+"""How long ago an error of a route may be to be held against it."""
 
 
 class Penalties(Protocol):

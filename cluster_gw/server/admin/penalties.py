@@ -5,7 +5,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cluster_gw.server.admin.answers import told
-from cluster_gw.server.admin.desk import Desk
+from cluster_gw.server.admin.desk import ERRORS_LOOKBACK_MIN, Desk
 from cluster_gw.server.admin.fallback import named_combo
 
 
@@ -25,7 +25,7 @@ class Inspector:
         self._desk = desk
 
     async def show(self, request: Request) -> Response:
-        """Show every route that has a penalty, a bench or a key that rests."""
+        """Show every route that has a penalty, a bench, a key that rests, or errors of late."""
         combo = named_combo(self._desk, request)
         catalog = self._desk.deps.current.serving.runtime.catalog
         places = {member.route: place for place, member in enumerate(combo.members, 1)}
@@ -49,6 +49,7 @@ class Inspector:
         document = {
             "combo": combo.id,
             "generated_at_ms": now_ms,
+            "lookback_minutes": ERRORS_LOOKBACK_MIN,
             "rows": rows,
             "providers": await self._desk.penalties.list_providers(),
         }

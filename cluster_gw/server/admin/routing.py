@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from cluster_gw.core.routing.catalog import Combo
 from cluster_gw.core.routing.catalog import Route as CatalogRoute
-from cluster_gw.core.routing.explanation import ExplainedRoute
 from cluster_gw.core.routing.headroom import month_remaining
 from cluster_gw.core.routing.presets import FACTORS, Task
 from cluster_gw.core.routing.signals import Signals
@@ -22,6 +21,7 @@ from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.explain import scene_of
 from cluster_gw.server.admin.fallback import named_combo
+from cluster_gw.server.admin.scores import scores_of
 from cluster_gw.server.admin.writing import read_fields, seen_version
 from cluster_gw.server.explaining import Asked, explain_request
 from cluster_gw.units import MS_PER_S
@@ -162,14 +162,18 @@ class Routing:
         return declared["weights"] or declared["strategy_options"]["weights"]
 
     async def _scores(self, combo: Combo) -> list[dict[str, Any]] | None:
-        """The routes of a combo by score; None while that cannot be told."""
+        """How the routes of a combo stand; None while that cannot be told."""
         body = {"model": combo.id, "messages": [{"role": "user", "content": QUESTION}]}
         asked = Asked(request=msgspec.Raw(write(body)))
+        current = self._desk.deps.current
         try:
             explained = await explain_request(asked, scene_of(self._desk))
-        except (GatewayError, StoreLostError):  # nothing of it can serve, or Redis is away
+        except StoreLostError:
             return None
-        return [_score(place) for place in explained.ranking]
+        except GatewayError:  # nothing of it can serve
+            explained = None
+        routes = current.serving.runtime.catalog.routes
+        return scores_of(combo, routes, current.view.signals, explained)
 
 
 def split(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -211,16 +215,4 @@ def of_month(route: CatalogRoute, signals: Signals) -> dict[str, Any]:
         "used_tokens": used,
         "budget_tokens": None if each is None else each * max(1, keys),
         "remaining": month_remaining(used, each, keys),
-    }
-
-
-def _score(place: ExplainedRoute) -> dict[str, Any]:
-    return {
-        "route": place.route,
-        "provider": place.provider,
-        "model": place.model,
-        **{factor.name: factor.value for factor in place.factors},
-        **{multiplier.name: multiplier.value for multiplier in place.multipliers},
-        "score": place.score,
-        "samples": max((factor.samples for factor in place.factors), default=0.0),
     }
