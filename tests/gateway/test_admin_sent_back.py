@@ -1,7 +1,7 @@
 """Who sends back what was shown changes nothing; what cannot be changed is not passed over."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -37,10 +37,8 @@ async def test_members_that_are_sent_back_stay_all(
 
     answer = await admin.put("/api/combos/auto", json=shown)
 
-    changes = (await get(admin, "config"))["changes"]["combos"]["auto"]
     assert (answer.status_code, answer.json()["all_routes"]) == (200, before is None)
-    assert "members" not in changes
-    assert changes.get("order") == held.get("combos", {}).get("auto", {}).get("order")
+    assert (await get(admin, "config"))["changes"] == held
     assert answer.json()["members"] == shown["members"]
 
 
@@ -107,15 +105,150 @@ async def test_field_that_others_move_is_a_warning(
     assert {**answer.json(), "warnings": []} == {**shown, "warnings": []}
 
 
-@pytest.mark.parametrize("path", ["keys/a1", "models/a/one", "combos/auto", "fallback/routing"])
-async def test_whole_answer_can_be_sent_back_without_a_warning(
-    admin: httpx.AsyncClient, path: str
+PATHS: Final = (
+    *("keys/a1", "models/a/one", "combos/auto", "profiles/day", "fallback", "fallback/routing"),
+    *("fallback/routing?combo=clever", "settings/headroom"),
+)
+
+
+async def prepare(start: Start) -> Gateway:
+    combos = [
+        {"id": "auto", "family": "classic", "strategy": "priority", "members": "all"},
+        {"id": "clever", "members": ["b/two", "a/one"], "strategy_options": {"sticky": False}},
+        {"id": "day", "profile": True, "strategy": "custom", "weights": {"speed": 2.0}},
+    ]
+    return await start(combos=combos)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("before", [{}, {"path": "combos/day", "body": {"strategy": "fastest"}}])
+async def test_whole_answer_that_is_sent_back_changes_nothing_and_warns_of_nothing(
+    start: Start, path: str, before: dict[str, Any]
 ) -> None:
-    shown = await get(admin, path)
+    gateway = await prepare(start)
+    async with gateway.admin() as admin:
+        if before:
+            await admin.put(f"/api/{before['path']}", json=before["body"])
+        held, shown = await get(admin, "config"), await get(admin, path)
 
-    answer = await admin.put(f"/api/{path}", json=shown)
+        answer = await admin.put(f"/api/{path}", json=shown)
 
-    assert (answer.status_code, answer.json().get("warnings")) == (200, None), answer.text
+        assert (answer.status_code, answer.json().get("warnings")) == (200, None), answer.text
+        assert answer.json() == shown
+        assert await get(admin, "config") == held
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value", "stored"),
+    [
+        ("keys/a1", "enabled", False, {"keys": {"a1": {"enabled": False}}}),
+        ("models/a/one", "limits", {"rpm": 7}, {"models": {"a/one": {"limits": {"rpm": 7}}}}),
+        ("combos/auto", "sticky", {"ttl_s": 60}, {"combos": {"auto": {"sticky": {"ttl_s": 60}}}}),
+        ("combos/day", "weights", {"speed": 3}, {"combos": {"day": {"weights": {"speed": 3}}}}),
+        ("profiles/day", "strategy", "fastest", {"combos": {"day": {"strategy": "fastest"}}}),
+        (
+            *("fallback/routing?combo=clever", "customWeights", {"speed": 1}),
+            {"combos": {"clever": {"weights": {"speed": 1}}}},
+        ),
+        (
+            *("fallback/routing", "explore_enabled", True),
+            {"settings": {"routing": {"explore_unmeasured": 0.1}}},
+        ),
+        (
+            *("fallback/routing", "peak_hours", {"start_hour": 7}),
+            {"settings": {"routing": {"peak_hours": {"start_hour": 7}}}},
+        ),
+        (
+            *("settings/headroom", "floor", 0.3),
+            {"settings": {"routing": {"headroom": {"floor": 0.3}}}},
+        ),
+    ],
+)
+async def test_of_a_whole_answer_with_one_change_only_that_is_stored(
+    start: Start, path: str, field: str, value: Any, stored: dict[str, Any]
+) -> None:
+    gateway = await prepare(start)
+    async with gateway.admin() as admin:
+        shown = await get(admin, path)
+        old = shown.get(field)
+        is_section = isinstance(old, dict) and field != "weights"
+        shown[field] = {**old, **value} if is_section and old else value
+        if field == "customWeights":
+            del shown["custom_weights"]
+
+        answer = await admin.put(f"/api/{path}", json=shown)
+
+        assert answer.status_code == 200, answer.text
+        assert (await get(admin, "config"))["changes"] == stored
+
+
+async def test_chain_that_was_shown_and_is_sent_back_in_another_order_is_stored(
+    start: Start,
+) -> None:
+    gateway = await prepare(start)
+    async with gateway.admin() as admin:
+        items = (await get(admin, "fallback"))["items"]
+        for item in items:
+            item["priority"] = 3 - item["priority"]
+
+        await admin.put("/api/fallback", json=items)
+
+        order = (await get(admin, "config"))["changes"]["combos"]["auto"]["order"]
+        assert [one["route"] for one in order] == ["b/two", "a/one"]
+
+
+async def test_field_that_is_named_alone_is_stored_whatever_it_was(
+    admin: httpx.AsyncClient,
+) -> None:
+    for path, body in (
+        ("combos/auto", {"strategy": "priority"}),
+        ("keys/a1", {"enabled": True}),
+        ("settings/headroom", {"floor": 0.1, "ramp_start": 0.2}),
+    ):
+        await admin.put(f"/api/{path}", json=body)
+
+    assert (await get(admin, "config"))["changes"] == {
+        "combos": {"auto": {"strategy": "priority"}},
+        "keys": {"a1": {"enabled": True}},
+        "settings": {"routing": {"headroom": {"floor": 0.1, "ramp_start": 0.2}}},
+    }
+
+
+async def test_what_is_sent_with_another_family_holds_not_the_defaults_of_that(
+    start: Start,
+) -> None:
+    gateway = await prepare(start)
+    async with gateway.admin() as admin:
+        shown = await get(admin, "combos/clever")
+        shown |= {"family": "classic", "strategy": "smart"}
+
+        told = (await admin.put("/api/combos/clever", json=shown)).json()
+
+        assert {name: told[name] for name in ("family", "strategy", "sticky")} == {
+            name: shown[name] for name in ("family", "strategy", "sticky")
+        }
+
+
+async def test_whole_answer_of_an_older_version_is_refused_though_it_changes_nothing(
+    admin: httpx.AsyncClient,
+) -> None:
+    shown = await get(admin, "combos/auto")
+    await admin.put("/api/keys/a1", json={"enabled": False})
+
+    for path, body in (("combos/auto", shown), ("fallback", await get(admin, "fallback"))):
+        answer = await admin.put(f"/api/{path}", json=body, headers={"If-Match": "1"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (412, "config_conflict")
+
+
+@pytest.mark.parametrize("value", [1, 0, "true"])
+async def test_value_of_another_type_is_not_taken_for_the_same(
+    admin: httpx.AsyncClient, value: Any
+) -> None:
+    shown = await get(admin, "keys/a1")
+
+    answer = await admin.put("/api/keys/a1", json={**shown, "enabled": value})
+
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "enabled")
 
 
 async def test_profile_is_made_of_what_is_shown_of_another_and_told_what_is_not_taken_over(

@@ -15,7 +15,9 @@ from cluster_gw.server.admin.read_only import ReadOnly, as_sent
 from cluster_gw.server.admin.writing import seen_version
 
 READ_ONLY: Final = ReadOnly(
-    fixed=frozenset({"id", "profile"}), moving=frozenset({"default", "epoch"})
+    fixed=frozenset({"id", "profile"}),
+    moving=frozenset({"default", "epoch"}),
+    deciding=frozenset({"family"}),
 )
 
 

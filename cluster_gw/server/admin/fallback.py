@@ -15,6 +15,7 @@ from cluster_gw.server.admin.answers import invalid, nothing_called, read_json, 
 from cluster_gw.server.admin.combos import noun_of
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
+from cluster_gw.server.admin.read_only import as_sent, is_same
 from cluster_gw.server.admin.writing import seen_version, snake_case
 from cluster_gw.settings.pool import MAX_ENTRIES
 from cluster_gw.units import ComboId, RouteId
@@ -41,10 +42,16 @@ class Fallback:
         return self._told(named_combo(self._desk, request).id)
 
     async def change(self, request: Request) -> Response:
-        """Put routes in order and set their flags; those that are not named come after them."""
+        """Put routes in order and set their flags; those that are not named come after them.
+
+        Whoever sends back what was shown changes nothing.
+        """
         combo = named_combo(self._desk, request)
         members = {member.route: member.enabled for member in combo.members}
         entries = await asyncio.to_thread(read_entries, await read_json(request))
+        if is_same(entries, as_sent(self._shown_all(combo))):
+            await self._desk.editor.write([], seen_version(request))
+            return self._told(combo.id)
         order: dict[RouteId, bool] = {}
         for place, entry in enumerate(entries):
             route = route_in(entry, place, members)
@@ -85,8 +92,11 @@ class Fallback:
 
     def _told(self, name: str) -> Response:
         combo = self._desk.deps.current.serving.runtime.catalog.combos[ComboId(name)]
-        items = [self._shown(member, place) for place, member in enumerate(combo.members, 1)]
-        return told({"combo": combo.id, "items": items}, self._desk.config_version)
+        content = {"combo": combo.id, "items": self._shown_all(combo)}
+        return told(content, self._desk.config_version)
+
+    def _shown_all(self, combo: Combo) -> list[dict[str, Any]]:
+        return [self._shown(member, place) for place, member in enumerate(combo.members, 1)]
 
     def _shown(self, member: Member, priority: int) -> dict[str, Any]:
         route = self._desk.deps.current.serving.runtime.catalog.routes[member.route]

@@ -11,7 +11,7 @@ from cluster_gw.errors import ClientFault
 from cluster_gw.server.admin.answers import invalid, listed, nothing_called, told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
-from cluster_gw.server.admin.read_only import ReadOnly, split_read_only
+from cluster_gw.server.admin.read_only import ReadOnly, changed_only, split_read_only
 from cluster_gw.server.admin.writing import read_fields, seen_version
 
 Item = Mapping[str, Any]
@@ -56,7 +56,9 @@ class Items:
         read = await read_fields(request)
         if read.get("id", name) != name:
             raise ClientFault(invalid("an id cannot be changed", "id"))
-        fields, passed_over = self.fields_of(read, self.shown(name))
+        shown = self.shown(name)
+        sent = changed_only(read, shown, self.read_only)
+        fields, passed_over = self.fields_of(sent, shown)
         change = self.change_of(name, fields)
         warnings = await self.desk.editor.write([change], seen_version(request))
         return self.told(name, warnings=[*passed_over, *warnings])
@@ -74,7 +76,7 @@ class Items:
         """Give what somebody wants to change of an item, and warnings of what cannot be.
 
         Args:
-            sent: the body.
+            sent: the body; without what is as it was, if it is a whole thing sent back.
             shown: the item as answers have it now.
 
         Raises:

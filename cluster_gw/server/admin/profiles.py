@@ -18,7 +18,9 @@ from cluster_gw.server.admin.writing import read_fields, seen_version
 
 PROFILES: Final = "profiles"
 READ_ONLY: Final = ReadOnly(
-    fixed=frozenset({"id", "profile"}), moving=frozenset({"active", "default", "epoch"})
+    fixed=frozenset({"id", "profile"}),
+    moving=frozenset({"active", "default", "epoch"}),
+    deciding=frozenset({"family"}),
 )
 OF_NEW: Final = ReadOnly(
     fixed=frozenset({"profile"}), moving=frozenset({"active", "all_routes", "default", "epoch"})

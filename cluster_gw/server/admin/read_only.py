@@ -1,14 +1,18 @@
-"""Fields of answers that a change cannot set: sent back as shown they are passed over."""
+"""What is sent back as it was shown is no change, whether it could be changed or not."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from cluster_gw.errors import ClientFault
 from cluster_gw.server.admin.answers import invalid
 from cluster_gw.server.admin.writing import snake_case
+from cluster_gw.settings.patches import WHOLE
 from cluster_gw.wire.json_codec import read_any, write
+
+REPLACED: Final = WHOLE | {"custom_weights"}
+"""Fields of which a change has all or nothing."""
 
 
 class ReadOnly(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,11 +22,60 @@ class ReadOnly(msgspec.Struct, frozen=True, kw_only=True):
         fixed: only the file sets it; another value is an error.
         moving: what others do changes it; another value may be an older one, and is a warning.
         measured: changes by itself; whatever is sent of it is passed over.
+        deciding: other fields have other defaults with another value of these.
     """
 
     fixed: frozenset[str] = frozenset()
     moving: frozenset[str] = frozenset()
     measured: frozenset[str] = frozenset({"warnings"})
+    deciding: frozenset[str] = frozenset()
+
+
+def changed_only(
+    sent: Mapping[str, Any], shown: Mapping[str, Any], read_only: ReadOnly
+) -> dict[str, Any]:
+    """Give what somebody changed of a thing that was read and is sent back whole.
+
+    Whole is what names every field that is shown, those too that cannot be changed. Who names less
+    means each field, also one that has this value already: the files of other groups may differ.
+
+    Args:
+        sent: the change, its names as snake_case.
+        shown: what answers show now.
+        read_only: what of it cannot be set.
+    """
+    before = as_sent(shown)
+    if not before.keys() - read_only.measured <= sent.keys() or any(
+        not is_same(sent[name], before[name]) for name in read_only.deciding
+    ):
+        return dict(sent)
+    return difference(sent, before)
+
+
+def difference(sent: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Give those fields that have another value than before, of sections their fields."""
+    found: dict[str, Any] = {}
+    for name, value in sent.items():
+        old = before.get(name)
+        if name in before and is_same(value, old):
+            continue
+        if isinstance(value, Mapping) and isinstance(old, Mapping) and name not in REPLACED:
+            inner = difference(value, old)
+            if not inner:
+                continue
+            found[name] = inner
+        else:
+            found[name] = value
+    return found
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values of JSON say the same: 1 and 1.0 do, 1 and true do not."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(is_same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def split_read_only(

@@ -21,6 +21,7 @@ from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.explain import scene_of
 from cluster_gw.server.admin.fallback import named_combo
+from cluster_gw.server.admin.read_only import ReadOnly, changed_only
 from cluster_gw.server.admin.scores import scores_of
 from cluster_gw.server.admin.writing import read_fields, seen_version
 from cluster_gw.server.explaining import Asked, explain_request
@@ -30,7 +31,10 @@ from cluster_gw.wire.json_codec import write
 EXPLORED_SHARE: Final = 0.1  # what the first generation's switch stood for
 QUESTION: Final = "How would a short request be ranked?"
 OF_COMBO: Final = ("strategy", "weights")
-READ_ONLY: Final = frozenset({"combo", "family", "peak_adjusted", "scores", "warnings"})
+READ_ONLY: Final = ReadOnly(
+    fixed=frozenset({"combo", "family"}),
+    measured=frozenset({"peak_adjusted", "scores", "warnings"}),
+)
 
 
 def _explored(value: Any) -> float | None:
@@ -96,7 +100,7 @@ class Routing:
     async def change(self, request: Request) -> Response:
         """Change both in one step; null goes back to what the file says."""
         combo = named_combo(self._desk, request)
-        fields = dict(await read_fields(request))
+        fields = changed_only(await read_fields(request), self._shown(combo), READ_ONLY)
         if "custom_weights" in fields:
             saved, shown = fields.pop("custom_weights"), self._weights(combo)
             # Both are shown, and what is in force is not what was saved: an hour may have shifted
@@ -126,9 +130,14 @@ class Routing:
         return listed([of_month(one, view.signals) for one in members], self._desk.config_version)
 
     async def _told(self, combo: Combo, warnings: Sequence[str] = ()) -> Response:
+        document = {**self._shown(combo), "scores": await self._scores(combo)}
+        return told(document, self._desk.config_version, warnings=warnings)
+
+    def _shown(self, combo: Combo) -> dict[str, Any]:
+        """All but the scores, which take a look at Redis."""
         settings = self._desk.editor.shown()["routing"]
         ceiling_s = settings["cooldown"]["ceiling_s"]
-        document = {
+        return {
             "combo": combo.id,
             "family": combo.family,
             "strategy": combo.strategy,
@@ -141,9 +150,7 @@ class Routing:
             "peak_adjusted": self._is_peak(combo) and combo.scoring.peak is not None,
             "cooldown_ceiling_ms": None if ceiling_s is None else round(ceiling_s * MS_PER_S),
             "task_weight_share": settings["task_weight_share"],
-            "scores": await self._scores(combo),
         }
-        return told(document, self._desk.config_version, warnings=warnings)
 
     def _is_peak(self, combo: Combo) -> bool:
         """Whether the hours of more load are on, by the clock of Redis as in ranking."""
@@ -186,7 +193,7 @@ def split(fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     common: dict[str, Any] = {}
     for name, value in fields.items():
         is_said_better = name == "explore_enabled" and "explore_unmeasured" in fields
-        if name in own or name in READ_ONLY or is_said_better:
+        if name in own or name in READ_ONLY.fixed | READ_ONLY.measured or is_said_better:
             continue
         if name not in OF_ROUTING:
             raise ClientFault(invalid(f"unknown field '{name[:80]}'", name[:80]))
