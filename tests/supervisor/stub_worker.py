@@ -45,7 +45,7 @@ class Stub:
         if path == "/metrics.json":
             return self.metrics()
         self.requests += path == "/count"
-        told = ("GW_", "OPENBLAS_")
+        told = ("GW_", "OPENBLAS_", "MALLOC_")
         environ = {name: v for name, v in os.environ.items() if name.startswith(told)}
         return {"pid": os.getpid(), "worker": self.options.worker_id, "environ": environ}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_gw.supervisor.worker import ENVIRON
 from tests.supervisor.conftest import (
     EXTERNAL,
     RunningGroup,
@@ -145,13 +146,15 @@ def test_no_process_shows_an_address_of_redis(start_group: StartGroup) -> None:
     assert group.ask()["environ"]["GW_WORKER_REDIS_URL"] == "redis://:hidden@127.0.0.1:1/0"
 
 
-@pytest.mark.parametrize(("given", "has"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
-def test_a_worker_starts_no_threads_for_arithmetic_unless_told_to(
-    start_group: StartGroup, given: dict[str, str], has: str
+@pytest.mark.parametrize("name", ["OPENBLAS_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"])
+@pytest.mark.parametrize("own", [None, "2"])
+def test_a_worker_has_our_environment_unless_the_group_has_its_own(
+    start_group: StartGroup, name: str, own: str | None
 ) -> None:
+    given = {} if own is None else {name: own}
     group = start_group(dict(EXTERNAL), **given).wait_until_ready()
 
-    assert group.ask()["environ"]["OPENBLAS_NUM_THREADS"] == has
+    assert group.ask()["environ"][name] == (own or ENVIRON[name])
 
 
 def test_requests_that_arrive_early_wait_for_the_first_worker(start_group: StartGroup) -> None:
