@@ -20,7 +20,7 @@ from tests.fakes.waiting import until_soon
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
 OUT_S = 6.0
-CUT_OFF_S = 3.0  # min-replicas-max-lag and the second in which it is looked at
+CUT_OFF_S = 4.0  # min-replicas-max-lag in whole seconds, and the second between two looks at it
 
 
 @pytest.fixture
