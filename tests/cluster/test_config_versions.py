@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.pools import one_model
 from tests.fakes.admin import ENVIRON, Answer, call
 from tests.fakes.group import GatewayGroup, get_json
-from tests.fakes.redis_server import RedisServer
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
@@ -21,8 +21,9 @@ Pair = tuple[GatewayGroup, GatewayGroup]
 
 
 @pytest.fixture
-def pair(server: RedisServer) -> Iterator[Pair]:
+def pair() -> Iterator[Pair]:
     with (
+        RedisServer(needed_redis()) as server,  # its own: what one test wrote holds in the next
         GatewayGroup(CONFIG, workers=2, redis_url=server.url, environ=ENVIRON) as first,
         GatewayGroup(CONFIG, workers=1, redis_url=server.url, environ=ENVIRON) as second,
     ):
