@@ -95,19 +95,7 @@ class Editing:
         ]
 
     async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
-        """Store changes for all workers; they are in force here when this returns.
-
-        Args:
-            changes: they hold together or not at all.
-            seen: the `config_version` its writer saw; None for whatever it is.
-
-        Returns:
-            What the writer should see although they hold: warnings that are new.
-
-        Raises:
-            ClientFault: they do not fit, or the version is another one; nothing was stored.
-            StoreLostError: Redis is away; nothing is known to be stored.
-        """
+        """Store changes for all workers; see `Editor.write`."""
         async with self._one_at_a_time:
             for _ in range(TRIES):
                 await self._watch.read()
@@ -126,7 +114,7 @@ class Editing:
             raise self._conflict()
 
     async def clear(self, seen: int | None) -> None:
-        """Go back to the files; arguments and errors as those of `write`."""
+        """Go back to the files; see `Editor.clear`."""
         gone = [
             Change(noun=noun, id=name, fields={}, remove=True)
             for noun, ids in self.patches().items()

@@ -22,6 +22,7 @@ from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.admit import Admitter
 from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.estimator import Estimator
 from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.foresight import Foresight
@@ -209,13 +210,12 @@ class Engine:
             estimates=estimates,
             gates=Gates(self.redis, self._scripts, self._keys, clock_ms=wall_ms),
         )
+        counting = Counting(self._admissions, holding, conditions, estimator, registry)
         self.deps = Deps(
             current=current,
             shell=Shell(
-                admitter=Admitter(
-                    self._admissions, holding, conditions, estimator, registry, clock
-                ),
-                accounts=Accounts(self._admissions, holding, conditions, estimator, registry),
+                admitter=Admitter(counting, clock),
+                accounts=Accounts(counting),
                 conditions=conditions,
                 quotas=self.quotas,
                 upstream=self._upstream,

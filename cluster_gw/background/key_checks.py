@@ -15,6 +15,7 @@ import httpx
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict, judge_key
 from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.errands import Errands
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.rests import KeyRecords, Rests
 from cluster_gw.units import MS_PER_S
@@ -54,15 +55,12 @@ class KeyChecks:
         self._book = book
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()
-        self._running: set[asyncio.Task[None]] = set()
+        self._errands = Errands(MAX_RUNNING)
 
     def ask(self, target: Target) -> None:
         """Check the key of a target soon; its provider has just refused it."""
-        if target.check_url is None or len(self._running) >= MAX_RUNNING:
-            return
-        task = asyncio.get_running_loop().create_task(self._recheck(target))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        if target.check_url is not None and not self._errands.is_full:
+            self._errands.begin(self._recheck(target))
 
     async def check(self, target: Target) -> KeyVerdict:
         """Ask the provider about the key of a target."""
@@ -75,14 +73,11 @@ class KeyChecks:
 
     async def settle(self) -> None:
         """Wait until what was asked for is done."""
-        while self._running:
-            await asyncio.gather(*self._running, return_exceptions=True)
+        await self._errands.settle()
 
     async def stop(self) -> None:
         """End running checks and close the connections."""
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._errands.stop()
         if self._client is not None:
             await self._client.aclose()
 

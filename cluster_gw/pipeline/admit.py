@@ -10,18 +10,15 @@ import msgspec
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
-from cluster_gw.pipeline.condition import Conditions
-from cluster_gw.pipeline.estimator import Estimator
+from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.store.admission import UNDISPATCHED, Admissions, Lease, Refusal
+from cluster_gw.store.admission import UNDISPATCHED, Lease, Refusal
 from cluster_gw.store.alone import AwayError, HeldBackError
 from cluster_gw.store.clients import Asked
 from cluster_gw.store.outages import SCOPE_PROVIDER
 from cluster_gw.store.plan import SCOPE_CLIENT
 from cluster_gw.telemetry.catalog import REFUSALS, SHARE_REFUSALS
-from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S, LeaseId
 
 REDIS_GRACE_S: Final = 2.0  # a restarted server is back within 0.1 s, a failover takes longer
@@ -43,20 +40,9 @@ class Admitted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Admitter:
     """Takes capacity for targets of any request of this worker."""
 
-    def __init__(
-        self,
-        admissions: Admissions,
-        holding: Holding,
-        conditions: Conditions,
-        estimator: Estimator,
-        registry: Registry,
-        clock: Clock,
-    ) -> None:
-        self._admissions = admissions
-        self._conditions = conditions
-        self._estimator = estimator
-        self._holding = holding
-        self._registry = registry
+    def __init__(self, counting: Counting, clock: Clock) -> None:
+        self._admissions, self._holding, self._conditions = counting[:3]
+        self._estimator, self._registry = counting[3:]
         self._clock = clock
 
     def admit(self, exchange: Exchange, target: Target) -> Awaitable[Admitted | Refusal | None]:

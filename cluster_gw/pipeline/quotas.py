@@ -13,6 +13,7 @@ from cluster_gw.canonical.quota import Observation, QuotaKind, QuotaWindow
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.errands import Errands
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease
 from cluster_gw.store.lease import TargetLimits
@@ -44,7 +45,7 @@ class Quotas:
         self._on_seen = on_seen
         self._next_s: dict[TargetLimits, float] = {}
         self._day_left: dict[tuple[object, ...], tuple[int, float]] = {}
-        self._running: set[asyncio.Task[None]] = set()
+        self._errands = Errands(MAX_RUNNING)
 
     def note(self, target: Target, lease: Lease, attempt: Attempt) -> None:
         """Look at an answer's headers soon, if it is time for that."""
@@ -60,14 +61,11 @@ class Quotas:
     async def settle(self) -> None:
         """Wait until what was found is applied."""
         await asyncio.sleep(0)
-        while self._running:
-            await asyncio.gather(*self._running, return_exceptions=True)
+        await self._errands.settle()
 
     async def stop(self) -> None:
         """Drop what is not applied yet."""
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._errands.stop()
 
     def _look(self, target: Target, lease: Lease, attempt: Attempt) -> None:
         headers = attempt.headers
@@ -90,11 +88,8 @@ class Quotas:
         return is_time and reading.remaining < max(left, 1)
 
     def _send(self, target: Target, readings: Sequence[Observation], answered_s: float) -> None:
-        if len(self._running) >= MAX_RUNNING:
-            return  # the next answer says it again
-        task = asyncio.get_running_loop().create_task(self._apply(target, readings, answered_s))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        if not self._errands.is_full:  # else the next answer says it again
+            self._errands.begin(self._apply(target, readings, answered_s))
 
     async def _apply(
         self, target: Target, readings: Sequence[Observation], answered_s: float

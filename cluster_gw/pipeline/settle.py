@@ -20,14 +20,11 @@ from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.pipeline.attempt import Attempt, Broken
-from cluster_gw.pipeline.condition import Conditions
-from cluster_gw.pipeline.estimator import Estimator
+from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, Booking
-from cluster_gw.pipeline.holding import Holding
-from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement
+from cluster_gw.store.admission import Lease, Outcome, Settlement
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
-from cluster_gw.telemetry.registry import Registry
 
 CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
 
@@ -35,19 +32,9 @@ CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
 class Accounts:
     """Turns the end of an attempt into its one settlement."""
 
-    def __init__(
-        self,
-        admissions: Admissions,
-        holding: Holding,
-        conditions: Conditions,
-        estimator: Estimator,
-        registry: Registry,
-    ) -> None:
-        self._estimator = estimator
-        self._admissions = admissions
-        self._conditions = conditions
-        self._holding = holding
-        self._registry = registry
+    def __init__(self, counting: Counting) -> None:
+        self._admissions, self._holding, self._conditions = counting[:3]
+        self._estimator, self._registry = counting[3:]
 
     async def finish(self, exchange: Exchange) -> None:
         """Settle what the client holds, just before the last byte of its answer goes out."""

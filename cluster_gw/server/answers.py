@@ -52,6 +52,16 @@ async def send_error(
     await reply.whole(error.status, headers, surface.encode_error(error, request_id))
 
 
+def method_not_allowed(method: str, path: str) -> ErrorBody:
+    """The error of a path that has other methods."""
+    return ErrorBody(
+        status=405,
+        type="invalid_request_error",
+        code="method_not_allowed",
+        message=f"{method} is not allowed on {path[:SHOWN_CHARACTERS]}.",
+    )
+
+
 def internal_error() -> ErrorBody:
     """The error of a bug; its details are in the log under the request id."""
     return ErrorBody(

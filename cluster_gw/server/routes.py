@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.reply import Send
+from cluster_gw.server.answers import method_not_allowed
 from cluster_gw.server.body import Receive
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
@@ -80,12 +81,7 @@ def _unrouted_answer(deps: Deps) -> Answer:
 def _unrouted(path: str, method: str, status: int) -> ErrorBody:
     shown = path[:128]
     if status == 405:  # noqa: PLR2004
-        return ErrorBody(
-            status=405,
-            type="invalid_request_error",
-            code="method_not_allowed",
-            message=f"{method} is not allowed on {shown}.",
-        )
+        return method_not_allowed(method, path)
     if path.startswith(VENDOR_PREFIXES):
         return ErrorBody(
             status=404,

@@ -1,18 +1,15 @@
 """Forgets what is recorded against targets, keys and models, because an operator says so."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.model_health import ModelName
 from cluster_gw.store.rests import KeyRecords, chunks
-from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.unreadable import readable
 
 TARGET: Final = "target"
@@ -20,29 +17,11 @@ MODEL: Final = "model"
 PROVIDER: Final = "provider"
 
 
-class Clearing:
+class Clearing(ScriptCaller):
     """Typed wrapper over `lua/health/clear`.
-
-    Args:
-        client: the worker's Redis client.
-        scripts: the loaded scripts.
-        keys: builds key names.
-        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
 
     Every method raises `StoreLostError` while Redis is away; part of it may be done then.
     """
-
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        self._client, self._keys = client, keys
-        self._script = scripts["health/clear"]
-        self._server_now_ms = server_now_ms
 
     async def clear_keys(self, keys: Iterable[KeyRecords]) -> int:
         """Forget rests, ladders and breakers; how many records said something."""
@@ -68,4 +47,4 @@ class Clearing:
         return count
 
     async def _run(self, kind: str, records: Sequence[str]) -> list[Reply]:
-        return await self._client.run(self._script, records, [kind, self._server_now_ms()])
+        return await self._call("health/clear", records, kind)

@@ -3,16 +3,12 @@
 Its patches are text here: what they mean is the business of the settings.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from cluster_gw.errors import ScriptContractError
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
-from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.caller import ScriptCaller
 
 DONE: Final = 1
 UNCHANGED: Final = 2
@@ -41,35 +37,16 @@ def config_version(overlay: Overlay) -> int:
     return overlay.version + 1
 
 
-class Overlays:
+class Overlays(ScriptCaller):
     """Reads and writes the overlay.
-
-    Args:
-        client: the worker's Redis client.
-        scripts: the loaded scripts.
-        keys: builds key names.
-        server_now_ms: the time scripts work with; 0 (the default) means the server's own.
 
     Every method raises `StoreLostError` while Redis is away.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        self._client = client
-        self._commit, self._read = scripts["config/commit"], scripts["config/read"]
-        self._key = keys.overlay()
-        self._server_now_ms = server_now_ms
-
     async def read(self, known: Overlay) -> Overlay:
         """Give the present one: `known` itself when it still is that, `NO_OVERLAY` without any."""
-        status, _, version, _, name, patches = await self._client.run(
-            self._read, [self._key], [known.version, known.id, self._server_now_ms()]
+        status, _, version, _, name, patches = await self._call(
+            "config/read", [self._keys.overlay()], known.version, known.id
         )
         if status == UNCHANGED:
             return known
@@ -108,12 +85,9 @@ class Overlays:
         return status == DONE
 
     async def _put(self, seen: Overlay, new: Overlay, valid_until_ms: int) -> tuple[int, int]:
-        status, _, version, _ = await self._client.run(
-            self._commit,
-            [self._key],
-            [
-                *(seen.version, new.id, new.patches, new.version),
-                *(valid_until_ms, self._server_now_ms()),
-            ],
+        status, _, version, _ = await self._call(
+            "config/commit",
+            [self._keys.overlay()],
+            *(seen.version, new.id, new.patches, new.version, valid_until_ms),
         )
         return status, version

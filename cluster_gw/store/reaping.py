@@ -15,6 +15,7 @@ import msgspec
 
 from cluster_gw.errors import RecordUnreadableError
 from cluster_gw.store.admission import server_clock
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lease import TargetLimits
@@ -51,7 +52,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     is_provider: bool = False
 
 
-class Reaping:
+class Reaping(ScriptCaller):
     """Walks over the windows of targets and clients and frees what dead workers hold there.
 
     Args:
@@ -71,12 +72,9 @@ class Reaping:
         clients: Callable[[], Iterable[ClientId]] = tuple,
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
-        self._client = client
-        self._keys = keys
+        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
         self._clients = clients
-        self._reap, self._free = scripts["admission/reap"], scripts["health/free"]
         self._plans = Plans(keys, scripts)
-        self._server_now_ms = server_now_ms
 
     async def sweep(
         self,
@@ -113,10 +111,11 @@ class Reaping:
     ) -> Sweep:
         names = [worker.id for worker in dead]
         try:
-            status, _, freed = await self._client.run(
-                self._free if window.is_provider else self._reap,
+            status, _, freed = await self._call(
+                "health/free" if window.is_provider else "admission/reap",
                 [window.key, *window.health],
-                [valid_until_ms, *names, self._server_now_ms()],
+                valid_until_ms,
+                *names,
             )
         except RecordUnreadableError:  # there is nothing to free before it is mended
             return Sweep(leases=0, is_whole=True)

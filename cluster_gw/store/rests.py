@@ -12,13 +12,14 @@ import msgspec
 
 from cluster_gw.core.limits.probe import Pace, is_ripe
 from cluster_gw.store.admission import server_clock
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
-from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
-from cluster_gw.store.scripts import Script, Scripts
+from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.unreadable import readable
 
+RESTS: Final = "health/rests"
 LOOKED_AT_ONCE: Final = 100  # records in one call
 REST_VALUES: Final = 4  # for each record that rests
 PACE_VALUES: Final = 3
@@ -67,7 +68,7 @@ class Paces(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
 
 
-class Rests:
+class Rests(ScriptCaller):
     """Looks at rests and ends them.
 
     Args:
@@ -89,11 +90,8 @@ class Rests:
         worker_id: str,
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
-        self._client = client
-        self._scripts = scripts
-        self._keys = keys
+        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
         self._owner = encode_part(worker_id)
-        self._server_now_ms = server_now_ms
 
     def key_of(self, targets: Sequence[TargetLimits]) -> KeyRecords:
         """Name the records of a key.
@@ -123,9 +121,9 @@ class Rests:
 
     async def list_rests(self, key: KeyRecords) -> dict[str, Rest]:
         """Tell which records of a key rest now."""
-        script, found = self._scripts["health/rests"], dict[str, Rest]()
+        found: dict[str, Rest] = {}
         for records in chunks(key.records):
-            known, reply = await readable(records, partial(self._run, script))
+            known, reply = await readable(records, partial(self._call, RESTS))
             _, _, _, *values = reply or (0, b"", 0)
             for place, set_at, until_ms, source in zip(*[iter(values)] * REST_VALUES, strict=True):
                 found[known[place - 1]] = Rest(
@@ -135,9 +133,9 @@ class Rests:
 
     async def lift(self, key: KeyRecords) -> int:
         """End the ripe rests of a key; how many these were."""
-        script, lifted = self._scripts["health/lift"], 0
+        lifted = 0
         for records in chunks(key.records):
-            _, reply = await readable(records, partial(self._run, script))
+            _, reply = await readable(records, partial(self._call, "health/lift"))
             lifted += reply[2] if reply else 0
         return lifted
 
@@ -164,13 +162,10 @@ class Rests:
         )
         return bool(status)
 
-    async def _run(self, script: Script, records: Sequence[str]) -> list[Reply]:
-        return await self._client.run(script, records, [self._server_now_ms()])
-
     async def _look_at(self, key: KeyRecords) -> tuple[bool, int]:
-        script, ripe, now_ms = self._scripts["health/rests"], False, 0
+        ripe, now_ms = False, 0
         for records in chunks(key.records):
-            _, reply = await readable(records, partial(self._run, script))
+            _, reply = await readable(records, partial(self._call, RESTS))
             _, _, now_ms, *values = reply or (0, b"", now_ms)
             rows = zip(*[iter(values)] * REST_VALUES, strict=True)
             ripe = ripe or any(

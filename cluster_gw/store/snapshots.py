@@ -11,6 +11,7 @@ import msgspec
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Snapshot
 from cluster_gw.errors import ScriptContractError
 from cluster_gw.store.admission import server_clock
+from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.leadership import Term
@@ -32,7 +33,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     server_ms: int
 
 
-class Snapshots:
+class Snapshots(ScriptCaller):
     """Publishes and reads snapshots.
 
     Args:
@@ -52,11 +53,9 @@ class Snapshots:
         worker_id: str,
         server_now_ms: Callable[[], int] = server_clock,
     ) -> None:
-        self._client = client
-        self._publish, self._read = scripts["snapshot/publish"], scripts["snapshot/read"]
+        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
         self._key, self._lead = keys.snapshot(), keys.lead(ROLE)
         self._owner = encode_part(worker_id)
-        self._server_now_ms = server_now_ms
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Snapshot).decode
 
@@ -74,10 +73,10 @@ class Snapshots:
             StoreLostError: Redis is away; it may have been published.
         """
         blob = self._encode(snapshot).decode()
-        status, _, version, _ = await self._client.run(
-            self._publish,
+        status, _, version, _ = await self._call(
+            "snapshot/publish",
             [self._lead, self._key],
-            [self._owner, term.fence, snapshot.at_ms, blob, self._server_now_ms()],
+            *(self._owner, term.fence, snapshot.at_ms, blob),
         )
         return version if status else None
 
@@ -88,8 +87,8 @@ class Snapshots:
             StoreLostError: Redis is away.
             ScriptContractError: what stands there cannot be read.
         """
-        status, _, version, now_ms, blob = await self._client.run(
-            self._read, [self._key], [known.version, self._server_now_ms()]
+        status, _, version, now_ms, blob = await self._call(
+            "snapshot/read", [self._key], known.version
         )
         if status == UNCHANGED:
             return Reading(snapshot=known, server_ms=now_ms)

@@ -16,7 +16,7 @@ from cluster_gw.errors import (
     StoreLostError,
 )
 from cluster_gw.server.admin.desk import Desk
-from cluster_gw.server.answers import internal_error
+from cluster_gw.server.answers import internal_error, method_not_allowed
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.telemetry import events
 from cluster_gw.units import MS_PER_S
@@ -197,12 +197,7 @@ def _error(
 def _unrouted(request: Request, status: int) -> ErrorBody:
     path = request.url.path[:128]
     if status == METHOD_NOT_ALLOWED:
-        return ErrorBody(
-            status=405,
-            type="invalid_request_error",
-            code="method_not_allowed",
-            message=f"{request.method} is not allowed on {path}",
-        )
+        return method_not_allowed(request.method, path)
     return ErrorBody(
         status=404,
         type="invalid_request_error",
