@@ -107,9 +107,10 @@ KEY_SHAPES: Final = (
         content="How a key did lately on one model. now: number of the newest six hours, then "
         "weights of successes, of failures, of timeouts among them, output tokens, latency and "
         "time to first byte in ms, weight of what has one. older, edge: the same sums of the "
-        "buckets before. q0..q28: buckets that are over. A weight halves every two days; it is 1 "
-        "at the start of its bucket, in older and edge at that of the newest. month: month in UTC "
-        "(yyyymm) and tokens used in it. 8 days, or to the end of the month.",
+        "buckets before. p0..p3: these one by one, the latest first, seven sums of two bytes each: "
+        "0, or 1000 + 2000 * ln(sum). A weight halves every two days; it is 1 at the start of its "
+        "bucket, in older and edge at that of the newest. month: month in UTC (yyyymm) and tokens "
+        "used in it. 8 days, or to the end of the month.",
     ),
     KeyShape(
         pattern="kc:{<provider>.<account>}:<key>",

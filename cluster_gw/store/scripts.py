@@ -16,9 +16,9 @@ import msgspec
 import cluster_gw
 from cluster_gw.errors import ScriptContractError
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The layout of what the scripts write; stored by `meta/open`."""
-MIN_READER: Final = 1
+MIN_READER: Final = 2
 """The oldest schema whose workers understand what these scripts write."""
 
 INCLUDE: Final = re.compile(r"^--@include (\S+)$")

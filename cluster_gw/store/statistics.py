@@ -1,15 +1,18 @@
 """Reads the statistics of a target as `lua/admission/tally.lua` writes them."""
 
 import math
+import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from cluster_gw.core.routing.statistics import (
+    BUCKETS,
     NO_STATISTICS,
     Record,
     Statistics,
     bucket_of,
+    decoded,
     roll,
     statistics_at,
 )
@@ -18,6 +21,9 @@ from cluster_gw.units import MS_PER_S
 
 FIELDS: Final = ("now", "older", "edge")
 """What says everything about the bucket the record is of."""
+PAST: Final = ("p0", "p1", "p2", "p3")
+"""What holds the buckets before it one by one, when put together in this order."""
+CODES: Final = struct.Struct(">7H")
 
 
 def read_record(values: Sequence[Reply]) -> Record | None:
@@ -43,18 +49,20 @@ def is_present(record: Record, now_ms: int) -> bool:
     return bucket_of(now_ms) <= record.bucket
 
 
-def read_whole(flat: Sequence[bytes], now_ms: int) -> Statistics:
-    """Work out the statistics at `now_ms` from all fields of the hash, in any bucket."""
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    buckets: dict[int, Statistics] = {}
-    for name, text in fields.items():
-        if name.startswith(b"q"):
-            bucket, sums = _read_bucket(text)
-            buckets[bucket] = sums
-    if b"now" in fields:
-        bucket, sums = _read_bucket(fields[b"now"])
-        buckets[bucket] = sums
-    return statistics_at(roll(buckets, bucket_of(now_ms)), now_ms)
+def read_whole(now: bytes, past: bytes, now_ms: int) -> Statistics:
+    """Work out the statistics at `now_ms`, in any bucket, from `now` and all of `PAST` together.
+
+    Raises:
+        ValueError: they are not as the script writes them.
+    """
+    newest, sums = _read_bucket(now)
+    if len(past) % CODES.size or len(past) > BUCKETS * CODES.size:
+        raise ValueError("buckets that are over have 14 bytes each, and are not above 28")
+    buckets = {
+        newest - ago: Statistics(*map(decoded, codes))
+        for ago, codes in enumerate(CODES.iter_unpack(past), start=1)
+    }
+    return statistics_at(roll({**buckets, newest: sums}, bucket_of(now_ms)), now_ms)
 
 
 def _read_bucket(text: bytes) -> tuple[int, Statistics]:

@@ -15,12 +15,12 @@ import msgspec
 from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse, use_at
 from cluster_gw.core.routing.snapshot import HealthView
-from cluster_gw.core.routing.statistics import Statistics, bucket_of, statistics_at
+from cluster_gw.core.routing.statistics import Statistics, statistics_at
 from cluster_gw.store.caller import ScriptCaller
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import Plans
-from cluster_gw.store.statistics import read_month, read_record, read_whole
+from cluster_gw.store.statistics import is_present, read_month, read_record, read_whole
 from cluster_gw.store.unreadable import readable
 
 AT_ONCE: Final = 32  # records in a call: 50 us, 250 us when all of them slept for hours
@@ -145,16 +145,12 @@ def read_health(text: bytes) -> HealthView:
 
 def read_statistics(text: bytes, now_ms: int) -> tuple[Statistics, int]:
     """Read statistics, as of `now_ms`, and the month's tokens as `snapshot/look` gives them."""
-    lines = text.split(b"\n")
-    if lines[0][:1].isdigit():
-        record = read_record([line or None for line in lines[:3]])
-        if record is not None and bucket_of(now_ms) <= record.bucket:
-            month = lines[3]
-            return statistics_at(record, now_ms), read_month(month, now_ms) if month else 0
-    parts = [line.split(b" ", 1) for line in lines]
-    months = [value for name, value in parts if name == b"month"]
-    statistics = read_whole([part for pair in parts for part in pair], now_ms)
-    return statistics, read_month(months[0], now_ms) if months else 0
+    now, older, edge, month, *past = text.split(b"\n", 4)
+    tokens = read_month(month, now_ms) if month else 0
+    record = read_record([now, older or None, edge or None])
+    if not past and record is not None and is_present(record, now_ms):
+        return statistics_at(record, now_ms), tokens
+    return read_whole(now, b"".join(past), now_ms), tokens
 
 
 def _account(target: TargetLimits) -> tuple[str, str]:

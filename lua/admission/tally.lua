@@ -21,7 +21,8 @@
 --   now       '<bucket> <seven sums>' of the newest bucket of six hours: successes, failures, timeouts
 --             among them, output tokens, latency, time to first byte (ms), how many have one
 --   older     '<seven sums>' of the 27 buckets before it; edge: of the one before these
---   q0..q28   '<bucket> <seven sums>' of a bucket that is over, at its number modulo 29
+--   p0..p3    the same of the 28 buckets before it one by one, the latest first, seven in each field; a sum
+--             takes two bytes (big-endian): 0, or 1000 + 2000 * ln(sum)
 --   month     '<yyyymm> <tokens>' what was used since the month began, in UTC
 -- Everything else is weighted: 2^(age / -2 days), as seen from the start of its bucket; older and edge as seen
 -- from the newest bucket's. So adding needs no look at the others.

@@ -6,8 +6,8 @@
 -- @args 1 kinds text a letter for each key: w window, h health, b statistics
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', now_ms, text, ...}: for each key its text, empty where there is none;
--- w: its field now, less what has left since the second it tells; h: all fields, `name value` in lines; b: now, older, edge and month in lines while
--- the newest bucket lasts, else all fields as of h
+-- w: its field now, less what has left since the second it tells; h: all fields, `name value` in lines;
+-- b: now, older, edge and month in lines; when the newest bucket is over, then p0 to p3 as they are
 -- @errors GW_BADARG
 -- @idempotent reads only
 -- @complexity O(keys), and for each window up to 61 seconds and 24 hours since it was used
@@ -38,10 +38,15 @@ end
 local function statistics_of(key)
   local values = call('HMGET', key, 'now', 'older', 'edge', 'month')
   local bucket = values[1] and string.match(values[1], '^%d+')
-  if bucket and now < (bucket + 1) * BUCKET_MS then
-    return table.concat({ values[1], values[2] or '', values[3] or '', values[4] or '' }, '\n')
+  if not bucket then
+    return ''
   end
-  return bucket and all_of(key) or ''
+  local lines = { values[1], values[2] or '', values[3] or '', values[4] or '' }
+  if now >= (bucket + 1) * BUCKET_MS then
+    local past = call('HMGET', key, 'p0', 'p1', 'p2', 'p3')
+    lines[5] = (past[1] or '') .. (past[2] or '') .. (past[3] or '') .. (past[4] or '')
+  end
+  return table.concat(lines, '\n')
 end
 
 local texts = {}

@@ -17,6 +17,7 @@ from cluster_gw.units import KeyId, LeaseId
 from tests.lua.window_fields import Held, leases, numbers
 
 KEYS: Final = Keys("gw1")
+ANY_BYTES: Final = "surrogateescape"  # some fields are no text
 SLOT: Final = KEYS.slot("p", "acc")
 MODEL: Final = KEYS.model_window(SLOT, "k", "m")
 OTHER: Final = KEYS.model_window(SLOT, "k", "other")

@@ -7,6 +7,7 @@ from redis.commands.core import Script
 from cluster_gw.store.rights import user_rule
 from cluster_gw.store.scripts import Scripts, find_folder, load_scripts
 from tests.fakes.redis_server import RedisServer, redis_binary, valkey_binary
+from tests.lua.calls import ANY_BYTES
 
 
 def started(binary: str | None) -> Iterator[RedisServer]:
@@ -48,12 +49,15 @@ class Watched(Redis):
             f"unix://gateway:password@{self.connection_pool.connection_kwargs['path']}",
             protocol=2,
             decode_responses=True,
+            encoding_errors=ANY_BYTES,
         )
         return limited.register_script(script)
 
 
 def connected(server: RedisServer) -> Redis:
-    link = Watched.from_url(server.url, protocol=2, decode_responses=True)
+    link = Watched.from_url(
+        server.url, protocol=2, decode_responses=True, encoding_errors=ANY_BYTES
+    )
     link.flushall()
     link.execute_command(*user_rule(find_folder()), "~*")  # type: ignore[no-untyped-call]
     return link

@@ -6,7 +6,7 @@ from redis import Redis
 
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import NOW_MS
+from tests.lua.calls import ANY_BYTES, NOW_MS
 
 
 class ScriptMachine(RuleBasedStateMachine):
@@ -23,7 +23,9 @@ class ScriptMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.redis = Redis.from_url(self.server.url, protocol=2, decode_responses=True)
+        self.redis = Redis.from_url(
+            self.server.url, protocol=2, decode_responses=True, encoding_errors=ANY_BYTES
+        )
         self.redis.flushall()
         self.loaded = load_scripts()
         self.now_ms = NOW_MS

@@ -21,6 +21,7 @@ from redis.exceptions import ResponseError
 
 from cluster_gw.store.scripts import INCLUDE, find_folder, load_scripts
 from tests.lua.key_lives import longest_life_ms
+from tests.lua.packed import BYTES, from_lua, pack, to_lua, unpack
 
 HITS_FILE: Final = "GW_LUA_HITS"
 GONE: Final = -2  # as PTTL says
@@ -28,7 +29,7 @@ STAYS: Final = -1
 NO_KEYS: Final = frozenset({"TIME", "PUBLISH"})
 ALL_KEYS: Final = frozenset({"EXISTS", "DEL"})
 RUNNER: Final = """
-local forward = ...
+local forward, pack, unpack_from = ...
 local hits = {}
 local info = debug.getinfo
 debug.sethook(function(_, line)
@@ -51,6 +52,7 @@ redis = {
     return reply
   end,
 }
+struct = { pack = pack, unpack = unpack_from }
 KEYS, ARGV = {}, {}
 setmetatable(_G, { __newindex = function(_, name) error('a global: ' .. name) end })
 local run = {}
@@ -114,8 +116,8 @@ class Tracer:
         self.lasting: list[str] = []
         self.calls: dict[str, int] = {}
         self._names = {script.text: script.name for script in load_scripts().values()}
-        self._lua = lua51.LuaRuntime(unpack_returned_tuples=True)
-        self._run = self._lua.execute(RUNNER, self._forward)
+        self._lua = lua51.LuaRuntime(unpack_returned_tuples=True, encoding=BYTES)
+        self._run = self._lua.execute(RUNNER, self._forward, pack, unpack)
         self._loaded: dict[str, Any] = {}
         self._keys: Sequence[str] = ()
         self._link: Any = None
@@ -136,7 +138,9 @@ class Tracer:
         self.calls[name] = self.calls.get(name, 0) + 1
         look = self._observer(pool.connection_kwargs)
         self._keys, self._link = keys, pool.get_connection()
-        given = [self._lua.table_from(words) for words in (keys, [str(one) for one in args])]
+        given = [
+            self._lua.table_from([to_lua(str(one)) for one in words]) for words in (keys, args)
+        ]
         lasting = {key for key in keys if look.pttl(key) == STAYS}  # written by the test itself
         try:
             is_good, reply = self._run.call(self._loaded[name], *given)
@@ -158,14 +162,14 @@ class Tracer:
         texts = [_to_word(word) for word in words]
         command = texts[0].upper()
         if command not in NO_KEYS:
-            touched = texts[1:] if command in ALL_KEYS else texts[1:2]
+            touched = map(from_lua, texts[1:] if command in ALL_KEYS else texts[1:2])
             self.stray += [f"{command} {key}" for key in touched if key not in self._keys]
         try:
-            return True, self._to_lua(self._ask(*texts))
+            return True, self._to_lua(self._ask(*(text.encode(BYTES) for text in texts)))
         except ResponseError as fault:
             return False, str(fault)
 
-    def _ask(self, *words: str) -> Any:
+    def _ask(self, *words: bytes) -> Any:
         self._link.send_command(*words)
         return self._link.read_response()
 
@@ -181,6 +185,8 @@ class Tracer:
     def _to_lua(self, reply: Any) -> Any:
         if isinstance(reply, list):
             return self._lua.table_from([self._to_lua(part) for part in reply])
+        if isinstance(reply, str):
+            return to_lua(reply)
         return False if reply is None else reply
 
 
@@ -197,6 +203,8 @@ def _to_python(reply: Any) -> Any:
     """A reply as a client gets it: whole numbers, texts, lists that end at the first nil."""
     if lua51.lua_type(reply) == "table":
         return [_to_python(reply[at]) for at in range(1, len(reply) + 1)]
+    if isinstance(reply, str):
+        return from_lua(reply)
     return int(reply) if isinstance(reply, int | float) and reply is not True else reply
 
 
