@@ -350,6 +350,9 @@ def watch_config(base: Base, overlays: Overlays) -> ConfigWatch:
         on_restored=lambda version: log.event(
             events.CONFIG_RESTORED, worker=worker, overlay_version=version
         ),
+        on_superseded=lambda version: log.event(
+            events.CONFIG_SUPERSEDED, worker=worker, overlay_version=version
+        ),
     )
 
 

@@ -18,6 +18,7 @@ class ConfigWatch(Lookout):
         overlays: where it is.
         on_unreadable: called with the reason when it cannot be read; the last one stays.
         on_restored: called with the version that Redis had lost and has again.
+        on_superseded: called with the version that Redis had lost and gave to another change.
 
     Attributes:
         known: the one that was read last.
@@ -29,11 +30,12 @@ class ConfigWatch(Lookout):
         *,
         on_unreadable: Callable[[str], None],
         on_restored: Callable[[int], None],
+        on_superseded: Callable[[int], None],
     ) -> None:
         self.known = NO_OVERLAY
         self._overlays = overlays
         self._on_unreadable = on_unreadable
-        self._on_restored = on_restored
+        self._on_restored, self._on_superseded = on_restored, on_superseded
         self._listeners: list[Callable[[Overlay], None]] = []
         self._told = ""
         super().__init__(self.look)
@@ -68,6 +70,10 @@ class ConfigWatch(Lookout):
             if await self._overlays.restore(found, known):
                 self._on_restored(known.version)
             return  # the next look finds what stands there
+        if known.version and found.version == known.version and found.id != known.id:
+            # A failover lost what is known here, and somebody has changed what was before it.
+            self._on_superseded(known.version)
+            found = await self._overlays.renumber(found) or found
         self.take(found)
 
     def take(self, overlay: Overlay) -> None:

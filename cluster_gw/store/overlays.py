@@ -13,6 +13,7 @@ from cluster_gw.store.caller import ScriptCaller
 DONE: Final = 1
 UNCHANGED: Final = 2
 NO_ID: Final = "-"
+AGAIN: Final = "+"
 
 
 class Overlay(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +84,18 @@ class Overlays(ScriptCaller):
         """
         status, _ = await self._put(found, known, 0)
         return status == DONE
+
+    async def renumber(self, found: Overlay) -> Overlay | None:
+        """Give what stands there the next version: its own was given to another one before.
+
+        Who saw the other one and builds a change on it is refused from now on. Any number of
+        workers may do this for the same one: it is done once.
+
+        Returns:
+            It with its new version; None when something else stands there by now.
+        """
+        again = Overlay(id=f"{found.id}{AGAIN}", patches=found.patches)
+        return await self.replace(found, again)
 
     async def _put(self, seen: Overlay, new: Overlay, valid_until_ms: int) -> tuple[int, int]:
         status, _, version, _ = await self._call(

@@ -138,6 +138,13 @@ CONFIG_RESTORED: Final = _event(
     "worker",
     "overlay_version",
 )
+CONFIG_SUPERSEDED: Final = _event(
+    "config.superseded",
+    Level.WARNING,
+    "Redis had lost a change of the configuration, and another took its version; that one holds.",
+    "worker",
+    "overlay_version",
+)
 CONFIG_WARNED: Final = _event(
     "config.warned", Level.WARNING, "A setting was ignored and its default used.", "detail"
 )

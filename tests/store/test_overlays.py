@@ -33,6 +33,17 @@ async def test_who_saw_something_older_writes_nothing(overlays: Overlays) -> Non
     assert (await overlays.read(NO_OVERLAY)).id == "a"
 
 
+async def test_what_gets_another_version_gets_it_once(overlays: Overlays) -> None:
+    found = await overlays.replace(NO_OVERLAY, Overlay(id="a", patches='{"x":1}'))
+    assert found is not None
+
+    again = [await overlays.renumber(found) for _ in range(3)]
+
+    assert again == [Overlay(version=2, id="a+", patches='{"x":1}')] * 3
+    await overlays.replace(again[0] or NO_OVERLAY, Overlay(id="b"))
+    assert await overlays.renumber(found) is None
+
+
 async def test_writing_after_its_end_is_none(overlays: Overlays) -> None:
     assert await overlays.replace(NO_OVERLAY, Overlay(id="a"), valid_until_ms=1) is None
 
