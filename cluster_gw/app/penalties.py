@@ -113,6 +113,13 @@ class Penalties:
         await self._providers.refresh(hosts)
         return cleared
 
+    async def clear_key(self, key: str) -> int:
+        """Forget rests, ladders and breakers of one key; how many records said something."""
+        runtime = self._current.serving.runtime
+        cleared = await self._clearing.clear_keys(self._list_keys(runtime, KeyId(key)))
+        self._bars.clear()
+        return cleared
+
     async def _look(self, runtime: Runtime, now_ms: int) -> Known:
         await self._board.refresh()
         rests: dict[str, Rest] = {}
@@ -156,12 +163,13 @@ class Penalties:
         ]
         return {"route": route.id, **held, "reasons": reasons}
 
-    def _list_keys(self, runtime: Runtime) -> list[KeyRecords]:
+    def _list_keys(self, runtime: Runtime, only: KeyId | None = None) -> list[KeyRecords]:
         found: dict[tuple[str, KeyId], list[Any]] = {}
         for by_key in runtime.targets.values():
             for target in by_key.values():
-                place = (target.route.provider, target.key.id)
-                found.setdefault(place, []).append(target.limits)
+                if only is None or target.key.id == only:
+                    place = (target.route.provider, target.key.id)
+                    found.setdefault(place, []).append(target.limits)
         return [self._rests.key_of(targets) for targets in found.values()]
 
     def _records(self, runtime: Runtime, route: Route) -> Iterator[tuple[dict[str, Any], str]]:

@@ -243,5 +243,35 @@ async def test_use_of_the_month_is_told_for_each_route_of_the_chain(
 
     assert [one["route"] for one in told["items"]] == ["a/one", "a/two", "a/three"]
     for one in told["items"]:
-        assert (one["used_tokens"], one["keys"]) == (0, 1)
+        assert (one["used_tokens"], one["keys"], one["enabled"]) == (0, 1, True)
+        assert one["name"] == one["model"]
         assert (one["budget_tokens"] is None) == (one["remaining"] is None)
+    assert (told["used_tokens"], told["budget_tokens"]) == (0, 9_000_000)
+
+
+@pytest.mark.parametrize("query", ["", "?combo=clever", "?combo="])
+async def test_combo_may_be_named_in_the_body(admin: httpx.AsyncClient, query: str) -> None:
+    items = ["a/three", "a/one"]
+
+    chain_told = await admin.put(f"/api/fallback{query}", json={"combo": "clever", "items": items})
+    body = {"combo": "clever", "strategy": "fastest"}
+    told = (await admin.put(f"/api/fallback/routing{query}", json=body)).json()
+
+    assert chain(chain_told)[0] == ("a/three", True)
+    assert (told["combo"], told["strategy"]) == ("clever", "fastest")
+    assert chain(await admin.get("/api/fallback"))[0] == ("a/one", True)
+
+
+@pytest.mark.parametrize("path", ["", "/routing"])
+@pytest.mark.parametrize("combo", ["none", "auto", 7, ["clever"]])
+async def test_combo_of_the_body_that_is_none_or_another_is_refused(
+    admin: httpx.AsyncClient, path: str, combo: Any
+) -> None:
+    body = {"combo": combo, "items": ["a/two"], "strategy": "fastest"}
+    if path:
+        del body["items"]
+
+    answer = await admin.put(f"/api/fallback{path}?combo=clever", json=body)
+
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "combo")
+    assert (await admin.get("/api/config")).json()["changes"] == {}

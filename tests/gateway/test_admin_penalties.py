@@ -8,7 +8,7 @@ from redis import Redis
 from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
-from tests.gateway.test_health import ONE_KEY, ONE_MODEL, ask, calls, far, status
+from tests.gateway.test_health import ONE_KEY, ONE_MODEL, TWO_KEYS, ask, calls, far, status
 from tests.gateway.test_model_health import SICK, THREE_KEYS, fail_on_every_key
 
 PATIENT = {"breaker": {"threshold": 99}, "bench": {"failures": 99}}
@@ -86,6 +86,28 @@ async def test_bench_and_penalty_of_a_model_are_shown_and_forgotten_by_another_w
     assert (before, await cut_off(first)) == (["a"], [])
 
 
+async def test_of_one_key_alone_rests_and_breakers_are_forgotten(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
+) -> None:
+    gateway = await start(providers=far(simulator), keys=TWO_KEYS, models=ONE_MODEL)
+    await ask(http, gateway, "limited", status(429, retry_after=300), times=2)
+
+    async with gateway.admin() as admin:
+        before = (await held(gateway))[0]["cooldowns"]
+        told = await admin.delete("/api/keys/a1/cooldowns")
+        again = await admin.delete("/api/keys/a1/cooldowns")
+        unknown = await admin.delete("/api/keys/a9/cooldowns")
+    after = (await held(gateway))[0]["cooldowns"]
+    answered, _ = await ask(http, gateway, "next")
+
+    assert [one["key"] for one in before] == ["a1", "a2"]
+    assert [one["key"] for one in after] == ["a2"]
+    assert (told.status_code, told.json()["id"]) == (200, "a1")
+    assert (told.json()["cleared"], again.json()["cleared"]) == (1, 0)
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
+    assert (answered, calls(simulator, "next")) == (200, 1)
+
+
 async def test_while_redis_is_away_nothing_is_known(
     start: Start, http: aiohttp.ClientSession
 ) -> None:
@@ -94,7 +116,11 @@ async def test_while_redis_is_away_nothing_is_known(
     await gateway.engine.redis.close()
 
     async with gateway.admin() as admin:
-        answers = [await admin.get(PATH), await admin.delete(PATH)]
+        answers = [
+            await admin.get(PATH),
+            await admin.delete(PATH),
+            await admin.delete("/api/keys/a1/cooldowns"),
+        ]
 
     assert {(one.status_code, one.json()["error"]["code"]) for one in answers} == {
         (503, "redis_lost")

@@ -26,6 +26,9 @@ class Penalties(Protocol):
     async def clear(self) -> int:
         """Forget all of it; how many records said something."""
 
+    async def clear_key(self, key: str) -> int:
+        """Forget what is held against one key; how many records said something."""
+
 
 class KeyPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A key of the configuration.

@@ -46,9 +46,11 @@ class Fallback:
 
         Whoever sends back what was shown changes nothing.
         """
-        combo = named_combo(self._desk, request)
+        body = await read_json(request)
+        sent = body.get("combo") if isinstance(body, Mapping) else None
+        combo = named_combo(self._desk, request, sent)
         members = {member.route: member.enabled for member in combo.members}
-        entries = await asyncio.to_thread(read_entries, await read_json(request))
+        entries = await asyncio.to_thread(read_entries, body)
         if is_same(entries, as_sent(self._shown_all(combo))):
             await self._desk.editor.write([], seen_version(request))
             return self._told(combo.id)
@@ -128,14 +130,25 @@ def route_in(entry: Mapping[str, Any], place: int, members: Mapping[RouteId, boo
     return RouteId(name)
 
 
-def named_combo(desk: Desk, request: Request) -> Combo:
-    """Give the combo that `?combo=` names, else the default combo.
+def named_combo(desk: Desk, request: Request, sent: Any = None) -> Combo:
+    """Give the combo that `?combo=` names, else that of the body, else the default combo.
+
+    Args:
+        desk: of this worker.
+        request: asks for it.
+        sent: `combo` of its body; None where that names none.
 
     Raises:
-        ClientFault: there is none of this name.
+        ClientFault: there is none of this name, or both name one and not the same.
     """
     catalog = desk.deps.current.serving.runtime.catalog
-    name = request.query_params.get("combo") or catalog.default_combo
+    asked = request.query_params.get("combo")
+    if sent is not None:
+        is_there = isinstance(sent, str) and sent in catalog.combos
+        if not is_there or asked not in {None, "", sent}:
+            message = "combo names no combo, or another one than the query"
+            raise ClientFault(invalid(message, "combo"))
+    name = asked or sent or catalog.default_combo
     combo = catalog.combos.get(ComboId(name))
     if combo is None:
         raise nothing_called("combo", name)

@@ -15,7 +15,7 @@ from cluster_gw.core.routing.headroom import month_remaining
 from cluster_gw.core.routing.presets import FACTORS, Task
 from cluster_gw.core.routing.signals import Signals
 from cluster_gw.errors import ClientFault, GatewayError, StoreLostError
-from cluster_gw.server.admin.answers import invalid, listed, told
+from cluster_gw.server.admin.answers import invalid, told
 from cluster_gw.server.admin.combos import noun_of
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
@@ -99,8 +99,9 @@ class Routing:
 
     async def change(self, request: Request) -> Response:
         """Change both in one step; null goes back to what the file says."""
-        combo = named_combo(self._desk, request)
-        fields = changed_only(await read_fields(request), self._shown(combo), READ_ONLY)
+        sent = await read_fields(request)
+        combo = named_combo(self._desk, request, sent.get("combo"))
+        fields = changed_only(sent, self._shown(combo), READ_ONLY)
         if "custom_weights" in fields:
             saved, shown = fields.pop("custom_weights"), self._weights(combo)
             # Both are shown, and what is in force is not what was saved: an hour may have shifted
@@ -109,9 +110,8 @@ class Routing:
                 fields.pop("weights", None)
                 if saved != self._saved(combo):
                     fields["weights"] = saved
-        for name, held in (("combo", combo.id), ("family", combo.family)):
-            if fields.get(name, held) != held:
-                raise ClientFault(invalid(f"{name} cannot be changed here", name))
+        if fields.get("family", combo.family) != combo.family:
+            raise ClientFault(invalid("family cannot be changed here", "family"))
         own, common = split(fields)
         changes = []
         if own:
@@ -120,14 +120,22 @@ class Routing:
         if common:
             changes.append(Change(noun="settings", id="routing", fields=common))
         warnings = await self._desk.editor.write(changes, seen_version(request))
-        return await self._told(named_combo(self._desk, request), warnings)
+        return await self._told(named_combo(self._desk, request, combo.id), warnings)
 
     async def month(self, request: Request) -> Response:
         """Tell what the keys of each route used of their tokens of this month (UTC)."""
         combo, view = named_combo(self._desk, request), self._desk.deps.current.view
         routes = self._desk.deps.current.serving.runtime.catalog.routes
-        members = [routes[member.route] for member in combo.members]
-        return listed([of_month(one, view.signals) for one in members], self._desk.config_version)
+        items = [
+            {**of_month(routes[member.route], view.signals), "enabled": member.enabled}
+            for member in combo.members
+        ]
+        content = {
+            "items": items,
+            "used_tokens": sum(one["used_tokens"] for one in items),
+            "budget_tokens": sum(one["budget_tokens"] or 0 for one in items),
+        }
+        return told(content, self._desk.config_version)
 
     async def _told(self, combo: Combo, warnings: Sequence[str] = ()) -> Response:
         document = {**self._shown(combo), "scores": await self._scores(combo)}
@@ -218,6 +226,7 @@ def of_month(route: CatalogRoute, signals: Signals) -> dict[str, Any]:
         "route": route.id,
         "provider": route.provider,
         "model": route.model,
+        "name": route.name,
         "keys": keys,
         "used_tokens": used,
         "budget_tokens": None if each is None else each * max(1, keys),
