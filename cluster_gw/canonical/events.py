@@ -36,12 +36,18 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         text: answer text of all choices in this frame, concatenated.
         reasoning: reasoning text of all choices, concatenated.
         tool_calls: fragments of tool calls in this frame.
-        finish_reason: set when a choice ended in this frame.
+        finish_reason: set when a choice ended in this frame; in every dialect in OpenAI's words:
+            `stop`, `length`, `tool_calls`, `content_filter`.
         ended_choices: indexes of the choices that ended in this frame.
         usage: token counts, when the frame carries them.
         usage_only: the frame carries usage and nothing else (dropped if the client did not ask).
         fault: an error object inside the stream, or a frame that is not valid in its dialect.
         done: the protocol's own end marker (`[DONE]`).
+        name: of the frame, in dialects whose frames have one (`event:`).
+        signature: the vendor's proof of the thought, or the call, that this frame belongs to.
+        is_redacted: `signature` stands for a thought that is not shown.
+        is_refusal: `text` says that the model will not.
+        stop_sequence: the text that ended the answer, where the vendor says so.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """
@@ -57,6 +63,11 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fault: Fault | None = None
     done: bool = False
     is_plain: bool = False
+    name: bytes = b""
+    signature: str = ""
+    is_redacted: bool = False
+    is_refusal: bool = False
+    stop_sequence: str | None = None
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -21,6 +21,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import find_violation
+from cluster_gw.pipeline.translation import request_body
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
@@ -155,10 +156,13 @@ class Attempt:
         timeouts = target.route.timeouts
         # Connecting has a bound of its own; the wait for headers starts when the call is sent.
         self.dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
+        body = request_body(self._exchange, target)
+        if isinstance(body, Fault):
+            return Broken(fault=body)
         call = UpstreamCall(
-            url=target.url,
+            url=target.stream_url if request.stream else target.url,
             headers=target.headers,
-            body=target.codec.encode_request(request, target.route.model),
+            body=body,
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,
             on_sent=self._note_sent,

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from cluster_gw.canonical.conversation import Conversation
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.client_share import ClientShare
@@ -88,6 +89,8 @@ class Exchange(msgspec.Struct, kw_only=True):
         standing: what the client had left when this request was held or refused.
         used: what the attempts were charged, for the hold.
         is_degraded: Redis was away, and this worker decided by itself.
+        conversation: the request read for another dialect, once one was needed.
+        warnings: what the last upstream that was called could not be told as it was asked.
         client_gone: set by the disconnect watcher just before it cancels the task.
     """
 
@@ -123,6 +126,8 @@ class Exchange(msgspec.Struct, kw_only=True):
     tokens_source: TokenSource = TokenSource.NONE
     is_degraded: bool = False
     client_gone: bool = False
+    conversation: Conversation | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def demand(self) -> Demand:

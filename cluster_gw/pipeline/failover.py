@@ -38,6 +38,7 @@ from cluster_gw.pipeline.trail import (
     skip_excluded,
     skip_refused,
 )
+from cluster_gw.pipeline.translation import answer_body, stream_encoder
 from cluster_gw.pipeline.waiting import Turn, WaitingRoom
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
@@ -237,7 +238,7 @@ class Failover:
             exchange, attempt.target, self._clock.monotonic_s(), is_stream=False
         )
         extensions = self._extensions(record)
-        body = exchange.surface.encode_completion(completion, extensions)
+        body = answer_body(exchange, attempt.target, completion, extensions, self._now_s())
         if exchange.hold is not None:
             await accounts.finish(exchange)
         if not self._reply.whole_now(200, headers, body):
@@ -250,7 +251,8 @@ class Failover:
             exchange, attempt.target, self._clock.monotonic_s(), is_stream=True
         )
         extensions = self._extensions(record)
-        relay = Relay(exchange, attempt, stream, clock=self._clock, extensions=extensions)
+        encoder = stream_encoder(exchange, attempt.target, self._now_s())
+        relay = Relay(exchange, attempt, stream, encoder, clock=self._clock, extensions=extensions)
         try:
             fault = await relay.run(self._reply, headers)
         except BaseException:
@@ -261,6 +263,9 @@ class Failover:
         else:
             relay.abort()
             await self._end_broken(attempt, relay, fault)
+
+    def _now_s(self) -> int:
+        return self._clock.wall_ms() // MS_PER_S
 
     def _extensions(self, record: AttemptRecord) -> dict[str, Any] | None:
         """Members of our own for the answer; None when the client did not ask for them."""
@@ -281,7 +286,7 @@ class Failover:
         self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
-        await self._finish(relay, exchange.surface.encode_done())
+        await self._finish(relay, relay.encoder.done())
 
     async def _end_broken(self, attempt: Attempt, relay: Relay, fault: Fault) -> None:
         exchange = self._exchange
@@ -295,7 +300,7 @@ class Failover:
         self._fail(attempt.target, attempt.lease, broken, attempt.started_s, committed=True)
         error = stream_interrupted(exchange.records, combo=exchange.ranking.combo)
         self._stream_code = error.code
-        await self._finish(relay, exchange.surface.encode_stream_error(error, exchange.id))
+        await self._finish(relay, relay.encoder.error(error, exchange.id))
 
     async def _finish(self, relay: Relay, last: bytes) -> None:
         """Send the last bytes of a stream to a client that may have stopped reading."""

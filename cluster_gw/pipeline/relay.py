@@ -15,6 +15,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.watchdog import NEVER_S
+from cluster_gw.surfaces.base import StreamEncoder
 
 KEEPALIVE_S: Final = 15.0
 LAST_WORDS_S: Final = 5.0
@@ -85,6 +86,7 @@ class Relay:
         attempt: where the stream comes from; its tally already includes the held events, and its
             watchdog goes on bounding.
         stream: the committed stream.
+        encoder: writes it for the client; whoever ends the stream goes on using it.
         extensions: members of our own for the frame that ends the answer, or None.
     """
 
@@ -93,12 +95,13 @@ class Relay:
         exchange: Exchange,
         attempt: Attempt,
         stream: OpenStream,
+        encoder: StreamEncoder,
         *,
         clock: Clock,
         extensions: Mapping[str, Any] | None = None,
     ) -> None:
-        self._surface = exchange.surface
-        self._include_usage = exchange.request.include_usage
+        self.encoder = encoder
+        self._keepalive = exchange.surface.encode_keepalive()
         self._deadline_s = exchange.deadline_s
         self._timeouts = attempt.target.route.timeouts
         self._stream = stream
@@ -115,7 +118,7 @@ class Relay:
             stopped reading.
         """
         fault: Fault | None = None
-        keepalive = KeepAlive(reply, self._surface.encode_keepalive(), asyncio.get_running_loop())
+        keepalive = KeepAlive(reply, self._keepalive, asyncio.get_running_loop())
         self._bound()
         try:
             with self._dog:
@@ -220,20 +223,14 @@ class Relay:
 
     def _encode(self, events: list[StreamEvent]) -> bytes:
         """Give the client's bytes of some events; a fault gives none, the caller tells it."""
-        encode, include_usage = self._surface.encode_event, self._include_usage
+        encode = self.encoder.encode
         if self._extensions is None:
             if len(events) == 1:
-                return encode(events[0], include_usage=include_usage)
-            return b"".join(
-                [encode(e, include_usage=include_usage) for e in events if e.fault is None]
-            )
+                return encode(events[0])
+            return b"".join([encode(e) for e in events if e.fault is None])
         return b"".join(
             [
-                encode(
-                    e,
-                    include_usage=include_usage,
-                    extensions=self._extensions if e.finish_reason else None,
-                )
+                encode(e, self._extensions if e.finish_reason else None)
                 for e in events
                 if e.fault is None
             ]

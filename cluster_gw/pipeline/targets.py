@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import scale_weight
 from cluster_gw.core.limits.estimate import raised_at_most
 from cluster_gw.core.outcome.trace import routed_via
@@ -23,6 +24,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secret: the credential, for redaction of what the upstream echoes; never logged.
         headers: request headers, with the credential.
+        url: of a call with a buffered answer; `stream_url` of one with a stream.
+        dialect: what its codec speaks.
         check_url: of a free call that tells whether the key is valid, None without one.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
@@ -33,6 +36,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     limits: TargetLimits
     codec: Provider
     url: str
+    stream_url: str
+    dialect: Dialect
     headers: tuple[tuple[str, str], ...]
     secret: str | None
     check_url: str | None
@@ -104,7 +109,9 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             host=route.host,
         ),
         codec=codec,
-        url=codec.url(key.base_url or route.base_url),
+        url=codec.url(key.base_url or route.base_url, route.model),
+        stream_url=codec.stream_url(key.base_url or route.base_url, route.model),
+        dialect=codec.dialect,
         headers=codec.request_headers(secret),
         secret=secret,
         check_url=codec.check_url(key.base_url or route.base_url) if secret else None,

@@ -6,6 +6,8 @@ Codecs translate and never decide: they produce events and faults, `core/outcome
 from collections.abc import Mapping
 from typing import Protocol
 
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.quota import Observation
@@ -43,8 +45,11 @@ class Provider(Protocol):
     def dialect(self) -> Dialect:
         """The wire format this codec speaks; `encode_request` takes requests in it only."""
 
-    def url(self, base_url: str) -> str:
-        """The full URL of a generation call."""
+    def url(self, base_url: str, model: str) -> str:
+        """The full URL of a generation call with a buffered answer."""
+
+    def stream_url(self, base_url: str, model: str) -> str:
+        """The full URL of a streamed one; most dialects have one for both."""
 
     def check_url(self, base_url: str) -> str | None:
         """The URL of a GET that costs nothing and needs the credential; None without one."""
@@ -54,6 +59,9 @@ class Provider(Protocol):
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The upstream's body: the client's own members with only what must change changed."""
+
+    def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
+        """The upstream's body for a request that came in another dialect, and what it lost."""
 
     def stream_decoder(self, secret: str | None = None) -> StreamDecoder:
         """A fresh decoder for one stream."""
@@ -68,6 +76,13 @@ class Provider(Protocol):
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
         """A buffered 200 as a completion, or the fault it is in truth."""
+
+    def read_answer(self, completion: Completion) -> Answer:
+        """The whole of a buffered answer, for a client of another dialect.
+
+        Args:
+            completion: made by `decode_completion`.
+        """
 
     def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
         """What an answer states about the provider's limits; see `quota_headers`."""

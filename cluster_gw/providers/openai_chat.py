@@ -5,11 +5,15 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
+from cluster_gw.providers.openai_answer import answer_of
+from cluster_gw.providers.openai_conversation import request_json
 from cluster_gw.providers.openai_errors import (
     UNREAD,
     content_fault,
@@ -67,10 +71,14 @@ class OpenAIChatProvider:
         """OpenAI."""
         return Dialect.OPENAI
 
-    def url(self, base_url: str) -> str:
+    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
         """The full URL of a generation call; a base that already names it is left alone."""
         base = base_url.rstrip("/")
         return base if base.endswith(PATH) else base + PATH
+
+    def stream_url(self, base_url: str, model: str = "") -> str:
+        """The same."""
+        return self.url(base_url, model)
 
     def check_url(self, base_url: str) -> str | None:
         """The list of models, or what the platform has in its place; None where that is metered."""
@@ -93,6 +101,16 @@ class OpenAIChatProvider:
         if request.stream and not request.include_usage:
             fields["stream_options"] = with_usage(fields)
         return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
+
+    def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
+        """The body for a request that came in another dialect, with the platform's quirks."""
+        lost: list[str] = []
+        document = request_json(conversation, model, lost)
+        fields = {name: raw(value) for name, value in document.items()}
+        wants_tools = bool(conversation.tools)
+        body = write(quirks.apply(self._quirk, fields, wants_tools=wants_tools))
+        lost += [name for name in self._quirk.drop if name in document]
+        return Translated(body=body, lost=tuple(lost))
 
     def stream_decoder(self, secret: str | None = None) -> OpenAIStreamDecoder:
         """A fresh decoder for one stream."""
@@ -126,6 +144,10 @@ class OpenAIChatProvider:
         if has_error or not answer.choices:
             return no_answer(body, secret)
         return completion_of(body, answer)
+
+    def read_answer(self, completion: Completion) -> Answer:
+        """The whole of a buffered answer, for a client of another dialect."""
+        return answer_of(completion)
 
     def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
         """What an answer states about the platform's limits."""

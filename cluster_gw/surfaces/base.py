@@ -3,9 +3,53 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import msgspec
+
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+
+
+class StreamHead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What an answer says of itself.
+
+    Attributes:
+        id: of the request, 32 hex characters; answers that are written anew carry it.
+        model: as the client asked for it, or the route that serves where it asked for none.
+        created_s: seconds since the epoch.
+        include_usage: the client asked for usage.
+        is_native: events come in this surface's own dialect, and their bytes are passed on.
+        input_tokens: estimated; for dialects that say it before the upstream does.
+    """
+
+    id: str
+    model: str
+    created_s: int
+    include_usage: bool = False
+    is_native: bool = True
+    input_tokens: int = 0
+
+
+class StreamEncoder(Protocol):
+    """Writes one stream. Any run of events gives a sound stream of the dialect."""
+
+    def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
+        """The bytes of one event for the client; empty when the client must not see it.
+
+        The end marker gives no bytes here: a stream that ended well is closed by `done`.
+
+        Args:
+            event: what the upstream said; one with a fault gives no bytes.
+            extensions: members of the gateway's own to add to this frame.
+        """
+
+    def done(self) -> bytes:
+        """The bytes that end a good stream."""
+
+    def error(self, error: ErrorBody, request_id: str) -> bytes:
+        """What ends a stream broken after commit; nothing may follow it."""
 
 
 class Surface(Protocol):
@@ -18,25 +62,19 @@ class Surface(Protocol):
     def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
         """A request in the internal language, or the error object that names what is wrong."""
 
-    def encode_event(
-        self,
-        event: StreamEvent,
-        *,
-        include_usage: bool,
-        extensions: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes of one event for the client; empty when the client must not see it.
-
-        The end marker gives no bytes here: a stream that ended well is closed by `encode_done`.
+    def read_conversation(self, request: ChatRequest) -> Conversation:
+        """The whole of a request that goes to an upstream of another dialect.
 
         Args:
-            event: what the upstream said.
-            include_usage: the client asked for usage.
-            extensions: members of the gateway's own to add to this frame.
+            request: made by `decode_request`, so its members have the shapes that checks; what no
+                check has seen may have any shape, and is lost rather than guessed.
+
+        Raises:
+            UnexpectedShapeError: a member that cannot be left out has another shape; by path.
         """
 
-    def encode_done(self) -> bytes:
-        """The bytes that end a good stream."""
+    def stream_encoder(self, head: StreamHead) -> StreamEncoder:
+        """What writes one stream for the client."""
 
     def encode_keepalive(self) -> bytes:
         """Bytes that clients ignore, to keep an idle connection open."""
@@ -45,9 +83,14 @@ class Surface(Protocol):
         """The body of an error answer."""
 
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """The one event that ends a stream broken after commit; nothing may follow it."""
+        """What ends a stream of which nobody knows how far it got; see `StreamEncoder.error`."""
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None
     ) -> bytes:
         """The body of a buffered answer, untouched unless there is something to add."""
+
+    def encode_answer(
+        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer that came in another dialect."""

@@ -7,28 +7,31 @@ few facts routing needs. Answers in the same dialect pass through as bytes.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation
+from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import chat_facts
+from cluster_gw.surfaces.base import StreamEncoder, StreamHead
+from cluster_gw.surfaces.chat_answer import answer_json
 from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
+from cluster_gw.surfaces.chat_conversation import conversation_of
+from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_repair import repair
+from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream, extended
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
     UnexpectedShapeError,
-    raw,
-    read_answer_fields,
     read_fields,
     write,
 )
-from cluster_gw.wire.openai_chat import CHAT_READER, DONE, ChatBody
+from cluster_gw.wire.openai_chat import CHAT_READER, ChatBody
 from cluster_gw.wire.sse import encode_comment, encode_data
 
-USAGE: Final = b'"usage"'
 KEEPALIVE: Final = encode_comment(b"keep-alive")
-END: Final = encode_data(DONE)
 
 REMEDIES: Final[Mapping[str, str]] = {
     "messages": "Send an array with at least one message.",
@@ -72,29 +75,15 @@ class ChatCompletions:
         repair(fields, facts)
         return request_of(fields, facts)
 
-    def encode_event(
-        self,
-        event: StreamEvent,
-        *,
-        include_usage: bool,
-        extensions: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """The bytes of one event for the client; empty when the client must not see it."""
-        if event.done or event.fault is not None:
-            return b""
-        payload = event.raw
-        if not include_usage:
-            if event.usage_only:
-                return b""
-            if USAGE in payload:
-                payload = without_usage(payload)
-        if extensions:
-            payload = extended(payload, extensions)
-        return b"data: " + payload + b"\n\n"
+    def read_conversation(self, request: ChatRequest) -> Conversation:
+        """The whole of a request that goes to an upstream of another dialect."""
+        return conversation_of(request)
 
-    def encode_done(self) -> bytes:
-        """The bytes that end a good stream."""
-        return END
+    def stream_encoder(self, head: StreamHead) -> StreamEncoder:
+        """What writes one stream for the client."""
+        if head.is_native:
+            return PassedStream(include_usage=head.include_usage)
+        return WrittenStream(head)
 
     def encode_keepalive(self) -> bytes:
         """A comment line."""
@@ -102,17 +91,23 @@ class ChatCompletions:
 
     def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
         """The body of an error answer."""
-        return write({"error": error_json(error, request_id)})
+        return error_body(error, request_id)
 
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One data event with the error object; no end marker may follow."""
-        return encode_data(self.encode_error(error, request_id))
+        return encode_data(error_body(error, request_id))
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None
     ) -> bytes:
         """The body of a buffered answer, untouched unless there is something to add."""
         return extended(completion.raw, extensions) if extensions else completion.raw
+
+    def encode_answer(
+        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer that came in another dialect."""
+        return write({**answer_json(answer, head), **(extensions or {})})
 
 
 def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
@@ -162,46 +157,3 @@ def refused(code: str, message: str, param: str | None) -> ErrorBody:
     return ErrorBody(
         status=400, type="invalid_request_error", code=code, message=message, param=param
     )
-
-
-def without_usage(payload: bytes) -> bytes:
-    """The frame without its top-level `usage`; a nested one is none of ours."""
-    try:
-        fields = read_answer_fields(payload)
-    except (InvalidJsonError, UnexpectedShapeError):
-        return payload
-    if fields.pop("usage", None) is None:
-        return payload
-    return write(fields)
-
-
-def extended(payload: bytes, extensions: Mapping[str, Any]) -> bytes:
-    """The document with members of the gateway's own; existing members win."""
-    try:
-        fields = read_answer_fields(payload)
-    except (InvalidJsonError, UnexpectedShapeError):
-        return payload
-    for name, value in extensions.items():
-        fields.setdefault(name, raw(value))
-    return write(fields)
-
-
-def error_json(error: ErrorBody, request_id: str) -> dict[str, Any]:
-    """The error object; `param` and `code` are always there because SDKs read them."""
-    body: dict[str, Any] = {
-        "message": error.message,
-        "type": error.type,
-        "code": error.code,
-        "param": error.param,
-        "request_id": request_id,
-        "retryable": error.retryable,
-    }
-    optional: dict[str, Any] = {
-        "retry_after_ms": error.retry_after_ms,
-        "cause": error.cause,
-        "combo": error.combo,
-        "attempts": list(error.attempts) or None,
-        "skipped": list(error.skipped) or None,
-    }
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    return body

@@ -13,7 +13,7 @@ import pytest
 
 from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
-from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.chat_stream import PassedStream
 
 FOLDER = Path(__file__).parent / "streams"
 STREAMS = sorted(FOLDER.glob("*.sse"))
@@ -28,11 +28,11 @@ def summary(event: StreamEvent) -> dict[str, Any]:
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
 def test_a_vendors_stream_is_understood_and_relayed(path: Path) -> None:
     decoder = OpenAIChatProvider().stream_decoder()
-    stream = path.read_bytes()
+    received = path.read_bytes()
 
-    events = [e for byte in stream for e in decoder.decode(bytes([byte]))] + decoder.flush()
-    surface = ChatCompletions()
-    sent = b"".join([surface.encode_event(event, include_usage=False) for event in events])
+    events = [e for byte in received for e in decoder.decode(bytes([byte]))] + decoder.flush()
+    stream = PassedStream(include_usage=False)
+    sent = b"".join([stream.encode(event) for event in events])
 
     lines = b"\n".join([msgspec.json.encode(summary(event)) for event in events]) + b"\n"
     if os.environ.get("GOLDEN_WRITE"):

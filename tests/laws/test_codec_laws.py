@@ -13,6 +13,7 @@ from cluster_gw.core.outcome.peek import Hold, Peek, PeekPolicy
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.quirks import QUIRKS
 from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.chat_stream import PassedStream
 
 SURFACE = ChatCompletions()
 
@@ -91,8 +92,9 @@ def test_a_stream_has_at_most_one_end_and_nothing_after_it(lines: list[bytes]) -
 @given(st.lists(LINES, max_size=12), st.booleans())
 def test_what_the_client_gets_is_one_clean_stream(lines: list[bytes], include_usage: bool) -> None:
     events, _ = decoded(lines)
+    stream = PassedStream(include_usage=include_usage)
 
-    sent = b"".join([SURFACE.encode_event(e, include_usage=include_usage) for e in events])
+    sent = b"".join([stream.encode(e) for e in events])
 
     replayed, _ = decoded([sent])
     kept = [

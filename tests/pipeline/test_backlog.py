@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
 from cluster_gw.core.routing.headroom import HeadroomPolicy
@@ -31,6 +32,8 @@ def make_target(model: str, provider: str, key: Key) -> Target:
         ),
         codec=OpenAIChatProvider(frozenset()),
         url="",
+        stream_url="",
+        dialect=Dialect.OPENAI,
         headers=(),
         secret="do-not-show",
         check_url=None,

@@ -1,5 +1,8 @@
 """Encoding answers: bytes pass through, usage only for those who asked, one error shape."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -7,59 +10,63 @@ from cluster_gw.canonical.events import Completion, StreamEvent, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.chat_stream import PassedStream
 
 SURFACE = ChatCompletions()
 RAW = b'{"id" : "c","choices":[{"delta":{"content":"a"}}]}'
 
 
+def encoded(
+    event: StreamEvent, *, include_usage: bool, extensions: Mapping[str, Any] | None = None
+) -> bytes:
+    """The client's bytes of one event of the same dialect."""
+    return PassedStream(include_usage=include_usage).encode(event, extensions)
+
+
 def test_an_event_passes_through_byte_for_byte() -> None:
     event = StreamEvent(raw=RAW, text="a")
 
-    assert SURFACE.encode_event(event, include_usage=False) == b"data: " + RAW + b"\n\n"
+    assert encoded(event, include_usage=False) == b"data: " + RAW + b"\n\n"
 
 
 def test_usage_frames_go_only_to_those_who_asked() -> None:
     event = StreamEvent(raw=b'{"choices":[],"usage":{}}', usage=Usage(), usage_only=True)
 
-    assert SURFACE.encode_event(event, include_usage=False) == b""
-    assert SURFACE.encode_event(event, include_usage=True) == b"data: " + event.raw + b"\n\n"
+    assert encoded(event, include_usage=False) == b""
+    assert encoded(event, include_usage=True) == b"data: " + event.raw + b"\n\n"
 
 
 @pytest.mark.parametrize("usage", [b"null", b'{"total_tokens":3}'])
 def test_a_usage_member_beside_content_is_taken_out(usage: bytes) -> None:
     event = StreamEvent(raw=b'{"id":"c","usage":' + usage + b',"choices":[{"x": 1}]}')
 
-    assert SURFACE.encode_event(event, include_usage=False) == (
-        b'data: {"id":"c","choices":[{"x": 1}]}\n\n'
-    )
-    assert usage in SURFACE.encode_event(event, include_usage=True)
+    assert encoded(event, include_usage=False) == (b'data: {"id":"c","choices":[{"x": 1}]}\n\n')
+    assert usage in encoded(event, include_usage=True)
 
 
 @pytest.mark.parametrize(
     "raw", [b'{"choices":[{"usage":1}]}', b'{"text":"\\"usage\\""}', b'not json "usage"']
 )
 def test_other_mentions_of_usage_are_left_alone(raw: bytes) -> None:
-    encoded = SURFACE.encode_event(StreamEvent(raw=raw), include_usage=False)
+    sent = encoded(StreamEvent(raw=raw), include_usage=False)
 
-    assert encoded == b"data: " + raw + b"\n\n"
+    assert sent == b"data: " + raw + b"\n\n"
 
 
 def test_the_end_marker_and_faults_are_not_written_as_events() -> None:
     fault = Fault(kind=FaultKind.IN_BAND)
 
-    assert SURFACE.encode_event(StreamEvent(raw=b"[DONE]", done=True), include_usage=True) == b""
-    assert SURFACE.encode_event(StreamEvent(raw=RAW, fault=fault), include_usage=True) == b""
-    assert SURFACE.encode_done() == b"data: [DONE]\n\n"
+    assert encoded(StreamEvent(raw=b"[DONE]", done=True), include_usage=True) == b""
+    assert encoded(StreamEvent(raw=RAW, fault=fault), include_usage=True) == b""
+    assert PassedStream(include_usage=True).done() == b"data: [DONE]\n\n"
 
 
 def test_extensions_are_added_but_never_replace() -> None:
     event = StreamEvent(raw=b'{"id":"c"}')
 
-    encoded = SURFACE.encode_event(
-        event, include_usage=True, extensions={"id": "x", "strategy": "priority"}
-    )
+    sent = encoded(event, include_usage=True, extensions={"id": "x", "strategy": "priority"})
 
-    assert encoded == b'data: {"id":"c","strategy":"priority"}\n\n'
+    assert sent == b'data: {"id":"c","strategy":"priority"}\n\n'
 
 
 def test_a_completion_is_untouched_unless_there_is_something_to_add() -> None:
@@ -138,6 +145,4 @@ def test_answer_with_half_an_emoji_can_be_extended() -> None:
 def test_usage_is_taken_out_of_a_frame_with_half_an_emoji() -> None:
     event = StreamEvent(raw=b'{"choices":[{"x":"\\ude00"}],"usage":{"total_tokens":1}}')
 
-    assert SURFACE.encode_event(event, include_usage=False) == (
-        b'data: {"choices":[{"x":"\\ude00"}]}\n\n'
-    )
+    assert encoded(event, include_usage=False) == (b'data: {"choices":[{"x":"\\ude00"}]}\n\n')

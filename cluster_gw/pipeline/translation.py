@@ -1,0 +1,74 @@
+"""Between the client's dialect and the upstream's: as it is, or by way of a conversation."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import Fault, FaultKind, Sent
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.surfaces.base import StreamEncoder, StreamHead
+from cluster_gw.wire.json_codec import UnexpectedShapeError
+
+BAD_REQUEST: Final = 400
+
+
+def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
+    """The upstream's body; what it could not carry is noted in the exchange for the client.
+
+    A member that cannot be read is a fault as the upstream itself would answer it: another route,
+    of the client's own dialect, may still take it as it is.
+    """
+    request, codec, model = exchange.request, target.codec, target.route.model
+    if request.dialect is target.dialect:
+        exchange.warnings = ()
+        return codec.encode_request(request, model)
+    conversation = exchange.conversation
+    if conversation is None:
+        try:
+            conversation = exchange.surface.read_conversation(request)
+        except UnexpectedShapeError as error:
+            return Fault(
+                kind=FaultKind.HTTP_STATUS,
+                sent=Sent.NOT_SENT,
+                status=BAD_REQUEST,
+                type="invalid_request_error",
+                message=str(error),
+            )
+        exchange.conversation = conversation
+    translated = codec.encode_conversation(conversation, model)
+    lost = dict.fromkeys((*conversation.lost, *translated.lost))
+    exchange.warnings = (*(f"dropped {name}" for name in lost), *translated.changed)
+    return translated.body
+
+
+def answer_body(
+    exchange: Exchange,
+    target: Target,
+    completion: Completion,
+    extensions: Mapping[str, Any] | None,
+    created_s: int,
+) -> bytes:
+    """The client's body of a buffered answer."""
+    if exchange.request.dialect is target.dialect:
+        return exchange.surface.encode_completion(completion, extensions)
+    head = head_of(exchange, target, created_s)
+    return exchange.surface.encode_answer(target.codec.read_answer(completion), head, extensions)
+
+
+def stream_encoder(exchange: Exchange, target: Target, created_s: int) -> StreamEncoder:
+    """What writes a stream of this target for the client."""
+    return exchange.surface.stream_encoder(head_of(exchange, target, created_s))
+
+
+def head_of(exchange: Exchange, target: Target, created_s: int) -> StreamHead:
+    """What an answer of this exchange says of itself."""
+    request = exchange.request
+    return StreamHead(
+        id=exchange.id,
+        model=request.model or target.route.id,
+        created_s=created_s,
+        include_usage=request.include_usage,
+        is_native=request.dialect is target.dialect,
+        input_tokens=exchange.demand.input_tokens,
+    )

@@ -1,0 +1,62 @@
+"""A buffered answer of another dialect as a chat completion."""
+
+from typing import Any
+
+from cluster_gw.canonical.answer import Answer, Choice
+from cluster_gw.canonical.conversation import Refusal, Text, Thinking, ToolUse
+from cluster_gw.canonical.events import Usage
+from cluster_gw.surfaces.base import StreamHead
+
+
+def answer_json(answer: Answer, head: StreamHead) -> dict[str, Any]:
+    """The document of an answer."""
+    document: dict[str, Any] = {
+        "id": f"chatcmpl-{head.id}",
+        "object": "chat.completion",
+        "created": head.created_s,
+        "model": head.model,
+        "choices": [choice_json(place, choice) for place, choice in enumerate(answer.choices)],
+    }
+    if answer.usage is not None:
+        document["usage"] = usage_json(answer.usage)
+    return document
+
+
+def choice_json(index: int, choice: Choice) -> dict[str, Any]:
+    """One choice; text is null where nothing but tools is called, as the vendor has it."""
+    parts = choice.parts
+    calls = [part for part in parts if isinstance(part, ToolUse)]
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    refusal = "".join(part.text for part in parts if isinstance(part, Refusal))
+    thoughts = "".join(part.text for part in parts if isinstance(part, Thinking))
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": text if text or not (calls or refusal) else None,
+        "refusal": refusal or None,
+    }
+    if thoughts:
+        message["reasoning_content"] = thoughts
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in calls
+        ]
+    return {"index": index, "message": message, "finish_reason": choice.finish_reason}
+
+
+def usage_json(usage: Usage) -> dict[str, Any]:
+    """Token counts, the details only where there are any."""
+    document: dict[str, Any] = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    if usage.cached_prompt_tokens:
+        document["prompt_tokens_details"] = {"cached_tokens": usage.cached_prompt_tokens}
+    if usage.reasoning_tokens:
+        document["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return document
