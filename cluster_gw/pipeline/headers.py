@@ -8,6 +8,7 @@ from cluster_gw.core.outcome.trace import (
     detail_header,
     skipped_json,
     trail_header,
+    warnings_header,
 )
 from cluster_gw.core.routing.explanation import explain_ranking
 from cluster_gw.pipeline.exchange import Exchange
@@ -47,6 +48,8 @@ def answer_headers(
         headers += fallback_headers(exchange)
     if exchange.standing is not None:
         headers += standing_headers(exchange.standing, now_s)
+    if exchange.warnings:
+        headers.append((b"x-gw-warnings", warnings_header(exchange.warnings).encode()))
     if exchange.is_degraded:
         headers.append(DEGRADED)
     headers += STREAM_HEADERS if is_stream else (JSON_TYPE,)

@@ -191,6 +191,12 @@ def detail_header(records: Sequence[AttemptRecord]) -> str:
     return joined([detail_entry(r) for r in records], len(records), DETAIL_MAX)
 
 
+def warnings_header(warnings: Sequence[str]) -> str:
+    """`X-Gw-Warnings`: what the upstream could not be told as it was asked, `; ` between them."""
+    texts = [encoded(one.replace(";", ",")) for one in warnings]
+    return joined(texts, len(texts), DETAIL_MAX)
+
+
 def detail_entry(record: AttemptRecord) -> str:
     """One entry of the detail header."""
     entry = (

@@ -24,6 +24,7 @@ from cluster_gw.core.outcome.trace import (
     routed_via,
     skipped_json,
     trail_header,
+    warnings_header,
 )
 from cluster_gw.units import KeyId, RouteId
 
@@ -204,3 +205,7 @@ def test_keys_are_numbered_by_first_use() -> None:
 
 def test_every_refusal_gate_is_a_skip_code() -> None:
     assert {gate.value for gate in Gate} <= {code.value for code in SkipCode}
+
+
+def test_warnings_are_one_header_of_printable_text() -> None:
+    assert warnings_header(["dropped top_k", "a\r\nb; c"]) == "dropped top_k; a%0D%0Ab, c"
