@@ -18,7 +18,7 @@ from cluster_gw.core.routing.axes import intelligence_composite
 from cluster_gw.core.routing.catalog import Combo, Key, Member, Resolved, Route
 from cluster_gw.core.routing.context import RouteContext, build_context
 from cluster_gw.core.routing.evidence import build_evidence
-from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.headroom import HeadroomPolicy, Left
 from cluster_gw.core.routing.posterior import seed_chance
 from cluster_gw.core.routing.presets import PRESETS, PeakHours, Tuning, build_scoring
 from cluster_gw.core.routing.resolution import Catalog
@@ -78,7 +78,7 @@ def known(one: Route, number: int) -> RouteSignals:
     statistics = NO_STATISTICS
     if number % 2:
         statistics = Statistics(90.0 + number % 9, number % 7, 1.0, 9e4, 9e5, 5e4, 90.0)
-    target = TargetSignals(statistics=statistics, remaining=(number % 11) / 10)
+    target = TargetSignals(statistics=statistics, left=Left(day=(number % 11) / 10))
     return route_signals(
         one,
         {one.keys[0].id: target},

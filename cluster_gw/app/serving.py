@@ -50,6 +50,7 @@ def build_serving(
                 breaker=routing.breaker,
                 estimates=routing.estimates,
                 headroom=routing.headroom,
+                first_byte_share=routing.first_byte_share,
                 roomiest_key_first=routing.key_selection == "least-remaining",
                 cooldown=routing.cooldown,
                 penalty=routing.penalty,

@@ -13,6 +13,7 @@ from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
+from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.shares import Shares
@@ -36,6 +37,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         roomiest_key_first: of a route's keys the one goes first that has most left.
+        first_byte_share: of speed, 0 to 1.
     """
 
     peek: PeekPolicy = PeekPolicy()
@@ -52,6 +54,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     estimates: EstimatePolicy = EstimatePolicy()
     headroom: HeadroomPolicy = HeadroomPolicy()
     roomiest_key_first: bool = False
+    first_byte_share: float = FIRST_BYTE_SHARE
 
 
 class RecordPolicy(msgspec.Struct, frozen=True, kw_only=True):

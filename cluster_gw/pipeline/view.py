@@ -7,7 +7,7 @@ import msgspec
 
 from cluster_gw.core.limits.usage import UNUSED
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.headroom import window_remaining
+from cluster_gw.core.routing.headroom import left_of
 from cluster_gw.core.routing.signals import (
     NO_SIGNALS,
     Bar,
@@ -92,6 +92,7 @@ def build_view(
             policy.headroom,
             penalty_points=points,
             most_points=policy.penalty.max,
+            first_byte_share=policy.first_byte_share,
         )
         bar = bar_of_route(tuple(of_keys.values()))
         if bar is not None:
@@ -119,7 +120,7 @@ def _signals(snapshot: Snapshot, plan: Plan, reading: Reading, read_at_s: float)
     return TargetSignals(
         statistics=snapshot.statistics.get(plan.statistics, NO_STATISTICS),
         use=use,
-        remaining=window_remaining(use, plan.limits),
+        left=left_of(use, plan.limits),
         month_tokens=snapshot.months.get(plan.statistics, 0),
         bar=bar,
         half_open=bar is None

@@ -104,7 +104,7 @@ BOUNDS: Final[Mapping[Any, Mapping[str, Range]]] = MappingProxyType(
             "entry_s": Range(0, 86_400),
             "exit_s": Range(0, 86_400),
         },
-        HeadroomPolicy: {"ramp_start": Range(0, 1), "floor": Range(0, 1)},
+        HeadroomPolicy: dict.fromkeys(("ramp_start", "floor", "minute_ramp_start"), Range(0, 1)),
         PeakHours: {"start_hour": Range(0, 23), "end_hour": Range(0, 23)},
         CooldownPolicy: {"transient_s": Range(0, 86_400), "ceiling_s": Range(60, 86_400)},
         PeekPolicy: {

@@ -19,6 +19,7 @@ from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.probe import ProbePolicy
 from cluster_gw.core.outcome.peek import PeekPolicy
 from cluster_gw.core.outcome.retry import AttemptPolicy
+from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.presets import PeakHours
 from cluster_gw.settings.secret import Secret
@@ -167,6 +168,8 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
             once two were used, and takes them in turn before; `least-remaining` takes the one with
             most of its limits left (of keys of one account none has), else as `auto`.
         headroom: how scarce quota lowers a score.
+        first_byte_share: how much of the speed of a route is its time to the first byte; the rest
+            is its output speed, which counts whole answers. 0 where clients wait for these.
         explore_unmeasured: share of requests that try a route without statistics.
         affinity_hash: how prefix affinity maps prompts to routes.
         task_weight_share: how much the kind of task moves the weights.
@@ -188,6 +191,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
     headroom: HeadroomPolicy = HeadroomPolicy()
+    first_byte_share: Ratio = FIRST_BYTE_SHARE
     explore_unmeasured: Ratio = 0.0
     affinity_hash: Literal["rendezvous", "fnv-modulo"] = "rendezvous"
     task_weight_share: Ratio = 0.3

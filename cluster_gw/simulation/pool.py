@@ -12,6 +12,7 @@ from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.settings import load_bytes
 from cluster_gw.settings.faults import unknown
+from cluster_gw.settings.references import CUSTOM
 from cluster_gw.settings.strategies import STRATEGIES
 from cluster_gw.simulation.scenario import Scenario, World
 from cluster_gw.store.keys import Keys
@@ -97,6 +98,7 @@ def build_pool(
 
 def _document(scenario: Scenario, worlds: tuple[World, ...], strategy: str) -> dict[str, Any]:
     family, name = _combo_of(strategy, scenario)
+    weighed = {"weights": scenario.weights} if strategy == BANDIT and name == CUSTOM else {}
     return {
         "providers": {world.name: _provider(world) for world in worlds},
         "keys": [key for world in worlds for key in _keys(world)],
@@ -107,6 +109,7 @@ def _document(scenario: Scenario, worlds: tuple[World, ...], strategy: str) -> d
                 "family": family,
                 "strategy": name,
                 "members": [f"{one.name}/{MODEL}" for one in worlds if one.opens_at_s <= at_s],
+                **weighed,
             }
             for at_s in _openings(worlds)
         ],

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import inspect
@@ -15,7 +15,7 @@ from cluster_gw.settings.document import MAX_BYTES, read_document
 from cluster_gw.settings.expand import Expander
 from cluster_gw.settings.faults import Faults, at_index, at_name, unknown
 from cluster_gw.settings.strategies import STRATEGIES
-from cluster_gw.simulation.scenario import Point, RatioPoint, Scenario, World
+from cluster_gw.simulation.scenario import TUNED, Point, RatioPoint, Scenario, World
 
 BUNDLED: Final = Path(__file__).parent / "scenarios"
 SUFFIX: Final = ".yaml"
@@ -62,6 +62,7 @@ def parse_scenario(data: bytes, name: str) -> Scenario:
     document = read_document(data, faults)
     if faults.lines:
         raise ConfigInvalidError(_named(faults.lines))
+    _fill(document)
     checker = Checker(faults, Expander({}, faults).secret)
     checked = checker.check(document, inspect.type_info(Scenario), "")
     if not faults.lines:
@@ -70,6 +71,13 @@ def parse_scenario(data: bytes, name: str) -> Scenario:
     if faults.lines:
         raise ConfigInvalidError(_named(faults.lines))
     return scenario if scenario.name else msgspec.structs.replace(scenario, name=name)
+
+
+def _fill(document: dict[str, Any]) -> None:
+    """Tune the fields of `routing` that a scenario does not give."""
+    given = document.get("routing")
+    if isinstance(given, dict):
+        document["routing"] = {**msgspec.to_builtins(TUNED), **given}
 
 
 def _named(lines: list[str]) -> list[str]:

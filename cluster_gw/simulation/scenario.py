@@ -4,12 +4,15 @@ Everything an operator would configure of the pool is configured as in the produ
 what only the world knows. Times are seconds from the start of a run.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from cluster_gw.core.limits.windows import Limits
-from cluster_gw.settings.pool import Id, Price
+from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.presets import RELIABILITY, SPEED
+from cluster_gw.settings.pool import Id, Price, Score
+from cluster_gw.settings.references import CUSTOM
 from cluster_gw.settings.sections import PositiveSeconds, Ratio, RoutingSettings, Seconds, Section
 
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
@@ -142,6 +145,19 @@ class Asking(Section, frozen=True, kw_only=True):
     deadline_s: PositiveSeconds = 60.0
 
 
+TUNED: Final = RoutingSettings(
+    explore_unmeasured=0.1,
+    first_byte_share=0.0,
+    headroom=HeadroomPolicy(ramp_start=0.05, minute_ramp_start=0.0),
+)
+"""What the bandit of a simulation is set to, where a scenario says nothing (decision 0051)."""
+
+
+def _as_rewarded() -> dict[str, float]:
+    """Weights in the proportion in which the reward pays for their axes (decision 0051)."""
+    return {RELIABILITY: 1.0, SPEED: 4.0}
+
+
 class Scenario(Section, frozen=True, kw_only=True):
     """A world and who asks.
 
@@ -154,8 +170,9 @@ class Scenario(Section, frozen=True, kw_only=True):
             something from 1 - jitter to 1 + jitter, what can fail by such a share of its failures.
         shuffle: providers are declared in another order with each seed, so that no fixed order is
             right by luck.
-        routing: as in the configuration.
+        routing: as in the configuration; fields that are not given are those of `TUNED`.
         strategy: what `bandit` stands for.
+        weights: of the strategy `custom`, as in the configuration.
     """
 
     providers: tuple[World, ...]
@@ -164,5 +181,6 @@ class Scenario(Section, frozen=True, kw_only=True):
     asking: Asking = Asking()
     jitter: Annotated[float, Meta(ge=0.0, le=0.9)] = 0.1
     shuffle: bool = True
-    routing: RoutingSettings = RoutingSettings()
-    strategy: str = "balanced"
+    routing: RoutingSettings = TUNED
+    strategy: str = CUSTOM
+    weights: dict[str, Score] = field(default_factory=_as_rewarded)

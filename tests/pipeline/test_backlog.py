@@ -5,7 +5,7 @@ import msgspec
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
-from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.headroom import HeadroomPolicy, Left
 from cluster_gw.core.routing.signals import Signals, TargetSignals, route_signals
 from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.core.routing.strategies.base import StrategyInputs
@@ -114,8 +114,8 @@ def test_keys_are_ordered_by_what_was_learned_and_by_room_where_that_comes_first
     route = make_route("m", keys=(K1, K2))
     targets = [msgspec.structs.replace(A1, route=route, key=key) for key in (K1, K2)]
     known = {
-        K1.id: TargetSignals(statistics=Statistics(90.0, 10.0), remaining=0.1),
-        K2.id: TargetSignals(statistics=Statistics(10.0, 90.0), remaining=0.8),
+        K1.id: TargetSignals(statistics=Statistics(90.0, 10.0), left=Left(day=0.1)),
+        K2.id: TargetSignals(statistics=Statistics(10.0, 90.0), left=Left(day=0.8)),
     }
     signals = Signals(
         targets={route.id: known},

@@ -177,7 +177,9 @@ def test_a_provider_that_hangs_for_longer_than_clients_wait_is_left() -> None:
 
     got = run(described)
 
-    assert served(got) > 0.95
+    late = [call for call in got.calls if call.began_s > 60]
+    assert sum(call.provider == "a" for call in late) < 0.05 * len(late)
+    assert served(got) > 0.9
 
 
 def test_eight_workers_do_as_one_does() -> None:

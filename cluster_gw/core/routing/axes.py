@@ -11,7 +11,6 @@ from typing import Final
 from cluster_gw.core.routing.statistics import Statistics
 
 SPEED_PRIOR: Final = 0.6  # optimistic: what nobody has called is tried soon
-THROUGHPUT_SHARE: Final = 0.6
 FIRST_BYTE_SHARE: Final = 0.4
 TYPICAL_TOKENS_PER_S: Final = 60.0
 BEST_FIRST_BYTE_MS: Final = 300.0
@@ -36,15 +35,21 @@ def first_byte_score(first_byte_ms: float) -> float:
     return min(max((WORST_FIRST_BYTE_MS - first_byte_ms) / span_ms, 0.0), 1.0)
 
 
-def speed_score(statistics: Statistics) -> float:
-    """Rate the speed of a route or key; what is not known of it does not count."""
+def speed_score(statistics: Statistics, first_byte_share: float = FIRST_BYTE_SHARE) -> float:
+    """Rate the speed of a route or key; what is not known of it does not count.
+
+    Args:
+        statistics: of it.
+        first_byte_share: how much the time to first byte counts, 0 to 1; the rest is output speed.
+    """
     tokens_per_s, first_byte_ms = statistics.tokens_per_s, statistics.mean_first_byte_ms
     if tokens_per_s is None:
         return SPEED_PRIOR if first_byte_ms is None else first_byte_score(first_byte_ms)
     throughput = throughput_score(tokens_per_s)
     if first_byte_ms is None:
         return throughput
-    return THROUGHPUT_SHARE * throughput + FIRST_BYTE_SHARE * first_byte_score(first_byte_ms)
+    of_first_byte = first_byte_share * first_byte_score(first_byte_ms)
+    return (1.0 - first_byte_share) * throughput + of_first_byte
 
 
 def intelligence_composite(tier: str, rank: int) -> float:

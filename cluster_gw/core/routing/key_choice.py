@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from cluster_gw.core.routing.axes import speed_score
+from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE, speed_score
 from cluster_gw.core.routing.catalog import Key, Route
 from cluster_gw.core.routing.posterior import Chance, Floats, column, draw_reliability, parameters
 from cluster_gw.core.routing.statistics import Statistics
@@ -37,12 +37,17 @@ class KeyColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return draw_reliability(self.alpha, self.beta, chance) * RELIABILITY_SHARE + self.speed
 
 
-def columns_of_keys(route: Route, of_keys: Mapping[KeyId, Statistics]) -> KeyColumns | None:
+def columns_of_keys(
+    route: Route,
+    of_keys: Mapping[KeyId, Statistics],
+    first_byte_share: float = FIRST_BYTE_SHARE,
+) -> KeyColumns | None:
     """Put the keys of a route side by side.
 
     Args:
         route: of this configuration.
         of_keys: how each of its keys did lately.
+        first_byte_share: of speed, 0 to 1.
 
     Returns:
         None where fewer than two keys have been used: there is nothing to compare yet, and turns
@@ -56,7 +61,7 @@ def columns_of_keys(route: Route, of_keys: Mapping[KeyId, Statistics]) -> KeyCol
         rows={key: row for row, key in enumerate(of_keys)},
         alpha=parameters(one.successes + route.prior.successes for one in values),
         beta=parameters(one.failures + route.prior.failures for one in values),
-        speed=column(speed_score(one) * SPEED_SHARE for one in values),
+        speed=column(speed_score(one, first_byte_share) * SPEED_SHARE for one in values),
     )
 
 

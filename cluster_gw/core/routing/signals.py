@@ -11,12 +11,15 @@ import msgspec
 
 from cluster_gw.core.limits.usage import UNUSED, WindowUse
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.core.routing.axes import SPEED_PRIOR, speed_score
+from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE, SPEED_PRIOR, speed_score
 from cluster_gw.core.routing.catalog import Candidate, Resolved, Route
 from cluster_gw.core.routing.headroom import (
+    ALL_LEFT,
     HeadroomPolicy,
+    Left,
     best_remaining,
     headroom_factor,
+    headroom_factor_of,
     least,
     month_remaining,
 )
@@ -42,7 +45,7 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         statistics: how it did lately.
         use: of its windows, that of the model first.
-        remaining: share of its scarcest limit that is left; None without limits.
+        left: shares of its scarcest limits that are left.
         month_tokens: what the model used on it since the month began.
         bar: what bars it; None when it may be asked for.
         is_routed: its key is not known to be rejected by the provider.
@@ -51,11 +54,16 @@ class TargetSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     statistics: Statistics = NO_STATISTICS
     use: tuple[WindowUse, ...] = (UNUSED,)
-    remaining: float | None = None
+    left: Left = ALL_LEFT
     month_tokens: int = 0
     bar: Bar | None = None
     is_routed: bool = True
     half_open: bool = False
+
+    @property
+    def remaining(self) -> float | None:
+        """Share of its scarcest limit that is left; None without limits."""
+        return self.left.scarcer()
 
 
 class RouteSignals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -169,6 +177,7 @@ def route_signals(
     *,
     penalty_points: float,
     most_points: float,
+    first_byte_share: float = FIRST_BYTE_SHARE,
 ) -> RouteSignals:
     """Work out a route from its keys.
 
@@ -178,6 +187,7 @@ def route_signals(
         policy: of the operator.
         penalty_points: of its model now.
         most_points: that a model can have, above 0.
+        first_byte_share: of speed, 0 to 1.
     """
     of_keys = tuple(by_key.values())
     used = [key.statistics for key in of_keys if key.statistics is not NO_STATISTICS]
@@ -187,18 +197,20 @@ def route_signals(
     routed = [key for key in of_keys if key.is_routed]
     free = [key for key in routed if key.bar is None] or of_keys
     month_tokens = sum(key.month_tokens for key in routed)
-    remaining = least(
-        month_remaining(month_tokens, route.monthly_tokens, len(routed)),
-        best_remaining(key.remaining for key in free),
-    )
+    of_month = month_remaining(month_tokens, route.monthly_tokens, len(routed))
+    headroom = max((headroom_factor_of(key.left, policy) for key in free), default=1.0)
+    if of_month is not None:
+        headroom = min(headroom, headroom_factor(of_month, policy))
     return RouteSignals(
         statistics=statistics,
-        speed=speed_score(statistics),
-        remaining=remaining,
-        headroom=headroom_factor(remaining, policy),
+        speed=speed_score(statistics, first_byte_share),
+        remaining=least(of_month, best_remaining(key.remaining for key in free)),
+        headroom=headroom,
         penalty_points=penalty_points,
         rate_limit=rate_limit_factor(penalty_points, most_points),
-        keys=None if len(used) < 2 else columns_of_keys(route, _statistics(by_key)),  # noqa: PLR2004
+        keys=None
+        if len(used) < 2  # noqa: PLR2004 - nothing to compare
+        else columns_of_keys(route, _statistics(by_key), first_byte_share),
         half_open=bool(free) and all(key.half_open for key in free),
     )
 

@@ -49,6 +49,15 @@ def test_speed_is_six_parts_throughput_and_four_parts_first_byte() -> None:
     assert speed_score(both) == pytest.approx(0.6 * (1 - 1 / math.e) + 0.4 * 0.5)
 
 
+@pytest.mark.parametrize(("share", "speed"), [(0.0, 1 - 1 / math.e), (1.0, 0.5)])
+def test_how_much_the_first_byte_counts_is_the_operators(share: float, speed: float) -> None:
+    both = Statistics(
+        output_tokens=600.0, latency_ms=10_000.0, first_byte_ms=2650.0, first_bytes=1.0
+    )
+
+    assert speed_score(both, share) == pytest.approx(speed)
+
+
 def test_of_speed_what_is_not_known_does_not_count() -> None:
     only_throughput = Statistics(successes=1.0, output_tokens=60.0, latency_ms=1000.0)
     only_first_byte = Statistics(successes=1.0, first_byte_ms=2650.0, first_bytes=1.0)

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.routing.headroom import (
     HeadroomPolicy,
+    Left,
     best_remaining,
     headroom_factor,
+    headroom_factor_of,
     least,
+    left_of,
     month_remaining,
-    window_remaining,
 )
 
 NONE = (-1, -1, -1, -1, -1)
@@ -66,7 +68,7 @@ def test_of_the_limits_of_a_key_the_scarcest_counts_and_leases_do_not(
         requests_minute=5, requests_day=6, tokens_minute=700, tokens_day=800, in_flight=9
     )
 
-    assert window_remaining([use], limits) == (
+    assert left_of([use], limits).scarcer() == (
         None if remaining is None else pytest.approx(remaining)
     )
 
@@ -74,9 +76,9 @@ def test_of_the_limits_of_a_key_the_scarcest_counts_and_leases_do_not(
 def test_every_window_of_a_key_counts() -> None:
     model, whole = WindowUse(requests_minute=1), WindowUse(requests_minute=9)
 
-    left = window_remaining([model, whole], (10, -1, -1, -1, -1, 10, -1, -1, -1, -1))
+    left = left_of([model, whole], (10, -1, -1, -1, -1, 10, -1, -1, -1, -1))
 
-    assert left == pytest.approx(0.1)
+    assert left.scarcer() == left.minute == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +108,41 @@ def test_of_month_and_windows_the_scarcer_counts() -> None:
     assert least(0.5, 0.3) == 0.3
     assert least(None, 0.3) == 0.3
     assert least(None, None) == 1.0
+
+
+def test_minutes_and_days_are_told_apart() -> None:
+    use = WindowUse(requests_minute=5, requests_day=6, tokens_minute=700, tokens_day=800)
+
+    left = left_of([use], (10, 20, 1000, 10_000, -1))
+
+    assert left.minute == pytest.approx(0.3)
+    assert left.day == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("left", "factor"),
+    [
+        (Left(minute=0.0, day=1.0), 1.0),
+        (Left(minute=0.0, day=0.1), 0.55),
+        (Left(minute=0.0), 1.0),
+        (Left(day=0.0), 0.1),
+        (Left(), 1.0),
+    ],
+)
+def test_limits_of_a_minute_have_a_ramp_of_their_own_where_it_is_set(
+    left: Left, factor: float
+) -> None:
+    policy = HeadroomPolicy(minute_ramp_start=0.0)
+
+    assert headroom_factor_of(left, policy) == pytest.approx(factor)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_without_it_the_scarcer_of_both_goes_down_the_one_ramp(
+    minute: float, day: float, start: float, floor: float
+) -> None:
+    policy = HeadroomPolicy(ramp_start=start, floor=floor)
+
+    assert headroom_factor_of(Left(minute=minute, day=day), policy) == headroom_factor(
+        min(minute, day), policy
+    )

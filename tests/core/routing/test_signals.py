@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.axes import throughput_score
 from cluster_gw.core.routing.catalog import Candidate
-from cluster_gw.core.routing.headroom import HeadroomPolicy
+from cluster_gw.core.routing.headroom import HeadroomPolicy, Left
 from cluster_gw.core.routing.ranking import Move
 from cluster_gw.core.routing.signals import (
     Bar,
@@ -94,8 +94,8 @@ def test_a_route_is_known_by_all_its_keys_together() -> None:
 
 
 def test_headroom_is_that_of_the_key_with_most_left_among_those_that_may_be_asked() -> None:
-    free, full = TargetSignals(remaining=0.1), TargetSignals(remaining=0.02)
-    resting = TargetSignals(remaining=0.9, bar=REST)
+    free, full = TargetSignals(left=Left(day=0.1)), TargetSignals(left=Left(day=0.02))
+    resting = TargetSignals(left=Left(day=0.9), bar=REST)
 
     assert of_route(free, full, resting).headroom == pytest.approx(0.1 + 0.9 * 0.5)
     assert of_route(resting).headroom == 1.0
@@ -103,7 +103,7 @@ def test_headroom_is_that_of_the_key_with_most_left_among_those_that_may_be_aske
 
 
 def test_headroom_is_the_scarcer_of_month_and_windows_and_never_their_product() -> None:
-    keys = TargetSignals(remaining=0.15, month_tokens=900), TargetSignals(month_tokens=900)
+    keys = TargetSignals(left=Left(day=0.15), month_tokens=900), TargetSignals(month_tokens=900)
     month = 1.0 - 1800 / 2000
 
     assert of_route(*keys, monthly=1000).remaining == pytest.approx(month)
@@ -111,8 +111,8 @@ def test_headroom_is_the_scarcer_of_month_and_windows_and_never_their_product() 
 
 
 def test_a_key_that_is_rejected_gives_no_months_tokens_and_no_room() -> None:
-    rejected = TargetSignals(is_routed=False, remaining=0.9)
-    low = TargetSignals(remaining=0.1)
+    rejected = TargetSignals(is_routed=False, left=Left(day=0.9))
+    low = TargetSignals(left=Left(day=0.1))
 
     assert of_route(low, rejected).remaining == 0.1
     half_used = TargetSignals(month_tokens=500)
@@ -139,3 +139,47 @@ def of_route(*keys: TargetSignals, monthly: int | None = None, points: float = 0
 
 def test_the_clock_of_the_server_is_told_by_that_of_this_worker() -> None:
     assert Signals(zero_ms=1000.0).server_ms(2.5) == 3500.0
+
+
+def test_the_key_with_the_highest_factor_counts_under_a_ramp_of_minutes() -> None:
+    route = make_route("m", keys=(make_key("k0"), make_key("k1")))
+    by_key = {
+        make_key("k0").id: TargetSignals(left=Left(minute=0.0, day=0.1)),
+        make_key("k1").id: TargetSignals(left=Left(minute=0.05, day=0.0)),
+    }
+
+    found = route_signals(
+        route,
+        by_key,
+        HeadroomPolicy(minute_ramp_start=0.0),
+        penalty_points=0.0,
+        most_points=10.0,
+    )
+
+    assert found.headroom == pytest.approx(0.55)
+    assert found.remaining == 0.0
+
+
+def test_the_first_byte_counts_as_much_as_the_operator_says_for_route_and_keys() -> None:
+    seen = Statistics(
+        successes=9.0,
+        output_tokens=600.0,
+        latency_ms=10_000.0,
+        first_byte_ms=9 * 5000.0,
+        first_bytes=9.0,
+    )
+    route = make_route("m", keys=(make_key("k0"), make_key("k1")))
+    by_key = {key.id: TargetSignals(statistics=seen) for key in route.keys}
+
+    found = route_signals(
+        route,
+        by_key,
+        HeadroomPolicy(),
+        penalty_points=0.0,
+        most_points=10.0,
+        first_byte_share=0.0,
+    )
+
+    assert found.speed == pytest.approx(throughput_score(60.0))
+    assert found.keys is not None
+    assert found.keys.speed.tolist() == pytest.approx([0.25 * throughput_score(60.0)] * 2)
