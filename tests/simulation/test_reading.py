@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.simulation.convergence import read_fall
-from cluster_gw.simulation.pool import check_strategy, known_strategies
+from cluster_gw.simulation.pool import BANDIT, build_pool, check_strategy, known_strategies
 from cluster_gw.simulation.reading import find, list_bundled, parse_scenario, read_scenario
+from cluster_gw.simulation.scenario import TUNED
+from cluster_gw.store.scripts import load_scripts
 
 BROKEN = """
 asking: {requests: 0, duration: 60}
@@ -95,3 +98,36 @@ def test_a_strategy_nobody_knows_is_refused_with_the_nearest_name() -> None:
 
     assert caught.value.faults == ('--strategies: unknown "bandi"; did you mean "bandit"?',)
     assert "classic:p2c" in known_strategies()
+
+
+def test_what_a_scenario_does_not_say_of_routing_is_set_for_the_reward() -> None:
+    told = parse_scenario(
+        b"providers: [{name: ada}]\nrouting: {breaker: {threshold: 5}, headroom: {}}", "mine"
+    )
+    silent = parse_scenario(b"providers: [{name: ada}]", "mine")
+
+    assert silent.routing == TUNED
+    assert told.routing.breaker.threshold == 5
+    assert told.routing.headroom == HeadroomPolicy()
+    assert told.routing.first_byte_share == TUNED.first_byte_share == 0.0
+    assert told.routing.explore_unmeasured == TUNED.explore_unmeasured > 0.0
+
+
+@pytest.mark.parametrize(
+    ("strategy", "weights"),
+    [
+        ("{}", (0.2, 0.8, 0.0)),
+        ("{strategy: balanced}", (0.5, 0.25, 0.25)),
+        ("{weights: {intelligence: 1, speed: 1}}", (0.0, 0.5, 0.5)),
+    ],
+)
+def test_the_bandit_weighs_as_the_scenario_says_or_as_the_reward_pays(
+    strategy: str, weights: tuple[float, ...]
+) -> None:
+    document = strategy.replace("{", "{providers: [{name: ada}], ", 1)
+    scenario = parse_scenario(document.encode(), "mine")
+
+    pool = build_pool(scenario, scenario.providers, BANDIT, load_scripts())
+
+    ((_, resolved),) = pool.combos
+    assert resolved.scoring.plain == pytest.approx(weights)
