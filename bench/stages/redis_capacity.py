@@ -21,7 +21,7 @@ from cluster_gw.units import LeaseId
 from tests.fakes.busy_day import (
     DEMAND,
     SETTINGS,
-    WINDOW_BYTES_MAX,
+    TARGET_BYTES_MAX,
     bytes_of_a_target,
     fill,
     served,
@@ -129,11 +129,11 @@ async def memory(client: RedisClient) -> list[Figure]:
     await client.call("FLUSHALL")
     await fill(client, TARGETS)
     windows, statistics, ids = await bytes_of_a_target(client, TARGETS)
-    most = WINDOW_BYTES_MAX
+    most = TARGET_BYTES_MAX
     return [
         Figure("a target's counters", windows, "bytes", f"at most {most:,}", windows <= most),
         Figure("its statistics of a day", statistics, "bytes", "no bound", is_good=True),
-        Figure("ids of its last 86 leases", ids, "bytes", "no bound", is_good=True),
+        Figure("ids of its last 105 leases", ids, "bytes", "no bound", is_good=True),
     ]
 
 

@@ -22,9 +22,9 @@ KEY_SHAPES: Final = (
         content="Counters and leases of a key on one model. now: newest second, its requests and "
         "tokens, those of the minute; period (hour, or calendar day yyyymmdd), its end in ms, "
         "requests and tokens of the day; leases in flight, and until when (ms) none of them "
-        "expires. m0..m61: second, requests, tokens of seconds that are over; h0..h24: the same of "
-        "hours. @<lease id>: R in flight, F its slot freed because the worker was dead, X expired; "
-        "expiry (ms), worker, second, period, estimate, prompt tokens.",
+        "expires. s0..s8: requests and tokens of seconds that are over, in bytes (lua/README.md), "
+        "d0..d3: the same of hours. @<lease id>: R in flight, F its slot freed because the worker "
+        "was dead, X expired; expiry (ms), worker, second, period, estimate, prompt tokens.",
     ),
     KeyShape(
         pattern="w:{<provider>.<account>}:<key>:_all",

@@ -12,9 +12,14 @@ from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.caps import PLAIN_WEIGHT, Caps
 from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.cooldown import Cooldown
-from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Gate, Limits
+from cluster_gw.core.limits.windows import Gate, Limits
 from cluster_gw.core.routing.statistics import Sample
 from cluster_gw.units import KeyId, LeaseId
+
+SLOT_SECONDS: Final = 8
+"""How many seconds that are over share a field of a window (`lua/lib/window.lua`)."""
+SLOT_FIELDS: Final = 9
+"""In how many fields 62 of them are."""
 
 
 class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -138,7 +143,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def slot_name(second: int) -> str:
     """The field of a window that holds a second that is over; a guess saves the script a look."""
-    return f"m{second % MINUTE_BUCKETS}"
+    return f"s{second // SLOT_SECONDS % SLOT_FIELDS}"
 
 
 def age_name(age_s: float) -> str:

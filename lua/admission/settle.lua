@@ -10,7 +10,7 @@
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
--- @args 4 slot text m0 to m61, that of the second the reservation told, else it costs time; or a<age in s>
+-- @args 4 slot text s0 to s8, that of the second the reservation told, else it costs time; or a<age in s>
 -- @args 5 outcome text what it says of health: lib/health_outcome.lua
 -- @args 6 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
 -- @args 7 day_end ms first instant after that day, 0 for a rolling one
@@ -27,6 +27,7 @@
 -- @slot {provider.account}
 --@include lib/codes.lua
 --@include lib/window.lua
+--@include lib/slot.lua
 
 local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
 
@@ -83,22 +84,8 @@ for n = 1, windows do
       r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
       r, t, rs, ts, write = r_new, t_new, rs + r_new - r, ts + t_new - t, WRITE
     elseif ago < SECONDS then
-      local held, old_r, old_t = match(values[3] or '', '^(%d+) (%d+) (%d+)$')
-      name = slot
-      if held ~= bucket then -- it is in another slot, or nowhere
-        name = 'm' .. bucket % SECONDS
-        held, old_r, old_t = match(call('HGET', key, name) or '', '^(%d+) (%d+) (%d+)$')
-        if held ~= bucket then
-          old_r, old_t = 0, 0
-        end
-      end
-      local r_new, t_new = old_r + requests, old_t + tokens
-      r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
-      ts = ts + t_new - old_t
-      if requests ~= 0 then
-        rs, write = rs + r_new - old_r, WRITE
-      end
-      text = format('%s %d %d', bucket, r_new, t_new)
+--@include lib/second_before.lua
+      write = requests ~= 0 and WRITE or write
     end
     if period == day or (day + 0 < CALENDAR_MIN and period - day > 0) then
       dts = dts + tokens

@@ -19,6 +19,7 @@
 -- day than the present, ends that say something of health, and everything where some is recorded.
 --@include lib/codes.lua
 --@include lib/window.lua
+--@include lib/slot.lua
 
 local SUCCESS, NEUTRAL = 115, 110 -- s, n
 local LEASE = '^R (%d+) %S+ (%d+) (%d+) (%d+) %d+$'
@@ -77,7 +78,7 @@ for n = 1, windows do
   local key, values = KEYS[n + 3], stored[n]
   local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(values[1], READ)
   r, t, rs, ts, drs, dts, count = r + 0, t + 0, rs + 0, ts + 0, drs + 0, dts + 0, count + 0
-  local slots, sets, fields = {}, {}, {} -- the slots as they are after what was settled so far
+  local seconds, order, texts, fields = {}, {}, {}, {} -- seconds as they are after what was settled so far
   for i = 1, leases do
     if reply[i + 1] == 1 then
       local at = 5 * i - 4
@@ -88,14 +89,12 @@ for n = 1, windows do
         local r_new, t_new = math.max(r + requests, 0), math.max(t + tokens, 0)
         rs, ts, r, t = rs + r_new - r, ts + t_new - t, r_new, t_new
       elseif ago < SECONDS then
-        local name = 'm' .. bucket % SECONDS
-        local one = slots[name]
+        local one = seconds[bucket]
         if not one then
-          local text = name == slot and values[2 * i + 1] or call('HGET', key, name)
-          local second, old_r, old_t = match(text or '', '^(%d+) (%d+) (%d+)$')
-          one = second == bucket and { old_r + 0, old_t + 0 } or { 0, 0 }
-          slots[name], sets[#sets + 1] = one, name
-          one[3] = bucket
+          local name = slot_name('s', SECOND_FIELDS, bucket)
+          local text = texts[name] or name == slot and values[2 * i + 1] or call('HGET', key, name) or ''
+          one = { slot_get(text, bucket) }
+          one[3], texts[name], seconds[bucket], order[#order + 1] = name, text, one, bucket
         end
         local r_new, t_new = math.max(one[1] + requests, 0), math.max(one[2] + tokens, 0)
         rs, ts, one[1], one[2] = rs + r_new - one[1], ts + t_new - one[2], r_new, t_new
@@ -107,9 +106,12 @@ for n = 1, windows do
   end
   if fields[1] then
     local writes = { 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet) }
-    for _, name in ipairs(sets) do
-      local one = slots[name]
-      writes[#writes + 1], writes[#writes + 2] = name, format('%s %d %d', one[3], one[1], one[2])
+    for _, bucket in ipairs(order) do
+      local one = seconds[bucket]
+      texts[one[3]] = slot_put(texts[one[3]], bucket, one[1], one[2])
+    end
+    for name, text in pairs(texts) do
+      writes[#writes + 1], writes[#writes + 2] = name, text
     end
     call('HSET', key, unpack(writes))
     call('HDEL', key, unpack(fields))

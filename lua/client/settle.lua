@@ -8,7 +8,7 @@
 -- @args 2 tokens tokens used by all attempts of the request
 -- @args 3 cost micro_usd of these tokens
 -- @args 4 counts_request flag 1, or 0 when nothing was sent upstream
--- @args 5 slot text m0 to m61, that of the second the hold told, else it costs time; or a<age in s>
+-- @args 5 slot text s0 to s8, that of the second the hold told, else it costs time; or a<age in s>
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- @returns {1, 'late'} the hold was unknown, charged in full to the present
@@ -19,6 +19,7 @@
 -- @slot {client}
 --@include lib/codes.lua
 --@include lib/window.lua
+--@include lib/slot.lua
 
 if #KEYS ~= 2 or #ARGV ~= 6 then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
@@ -53,19 +54,7 @@ if ago <= 0 then -- below: everything was moved to the newest second
   r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
   r, t, rs, ts = r_new, t_new, rs + r_new - r, ts + t_new - t
 elseif ago < SECONDS then
-  local held, old_r, old_t = match(values[3] or '', '^(%d+) (%d+) (%d+)$')
-  name = slot
-  if held ~= bucket then -- it is in another slot, or nowhere
-    name = 'm' .. bucket % SECONDS
-    held, old_r, old_t = match(call('HGET', key, name) or '', '^(%d+) (%d+) (%d+)$')
-    if held ~= bucket then
-      old_r, old_t = 0, 0
-    end
-  end
-  local r_new, t_new = old_r + requests, old_t + tokens
-  r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
-  rs, ts = rs + r_new - old_r, ts + t_new - old_t
-  text = format('%s %d %d', bucket, r_new, t_new)
+--@include lib/second_before.lua
 end
 if period == month then
   used, spent = used + tokens, spent + money

@@ -1,4 +1,5 @@
 -- The counters of a client as of `now`, when that is not simply what is stored; inside client/hold.
+--@include lib/slot.lua
 if text and not s then
   return { err = 'GW_UNREADABLE key 2' }
 end

@@ -10,10 +10,10 @@ if tpm == 0 or (tpm > 0 and estimate > tpm) then
   gate, wait = TOO_LARGE, 0
 else
   if rpm >= 0 and rs_new > rpm then
-    refuse(RPM, ring_wait(key, 'm', SECONDS, SECOND_MS, s + 0, false, rs_new - rpm, now, sets or {}))
+    refuse(RPM, ring_wait(key, 's', SECOND_FIELDS, SECONDS, SECOND_MS, s + 0, false, rs_new - rpm, now, sets or {}))
   end
   if tpm >= 0 and ts_new > tpm then
-    refuse(TPM, ring_wait(key, 'm', SECONDS, SECOND_MS, s + 0, true, ts_new - tpm, now, sets or {}))
+    refuse(TPM, ring_wait(key, 's', SECOND_FIELDS, SECONDS, SECOND_MS, s + 0, true, ts_new - tpm, now, sets or {}))
   end
   if concurrency >= 0 and count > concurrency then
     refuse(CONCURRENCY, CONCURRENCY_RETRY_MS)

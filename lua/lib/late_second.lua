@@ -12,14 +12,15 @@ local function count_late(key, s, r, t, rs, ts, more_r, more_t, sets)
   if s - told >= SECONDS then
     return r, t, rs, ts
   end
-  local name, place = 'm' .. told % SECONDS, #sets + 2
+  local name, place = slot_name('s', SECOND_FIELDS, told), #sets + 2
   local text
   for at = 1, #sets, 2 do
     if sets[at] == name then
       place, text = at + 1, sets[at + 1]
     end
   end
-  local old_r, old_t = slot_read(text or call('HGET', key, name), told)
-  sets[place - 1], sets[place] = name, format('%d %d %d', told, old_r + more_r, old_t + more_t)
+  text = text or call('HGET', key, name)
+  local old_r, old_t = slot_get(text, told)
+  sets[place - 1], sets[place] = name, slot_put(text, told, old_r + more_r, old_t + more_t)
   return r, t, rs + more_r, ts + more_t
 end

@@ -12,15 +12,15 @@ local function minute_move(key, s, r, t, rs, ts, second, sets)
     return s, r, t, rs, ts, false, false
   end
   if second < s then
-    slots_drop(key, 'm', SECONDS)
+    slots_drop(key, 's', SECOND_FIELDS)
     return second, rs, ts, rs, ts, true, true
   end
   local is_lap = math.floor(s / SECONDS) ~= math.floor(second / SECONDS)
   if second - s >= SECONDS then
     return second, 0, 0, 0, 0, is_lap, false
   end
-  local gone_r, gone_t = slots_sum(key, 'm', SECONDS, s + 1 - SECONDS, second - SECONDS)
-  sets[#sets + 1] = 'm' .. s % SECONDS
-  sets[#sets + 1] = format('%d %d %d', s, r, t)
+  local gone_r, gone_t, text = slots_sum(key, 's', SECOND_FIELDS, s + 1 - SECONDS, second - SECONDS, s)
+  sets[#sets + 1] = slot_name('s', SECOND_FIELDS, s)
+  sets[#sets + 1] = slot_put(text, s, r, t)
   return second, 0, 0, rs - gone_r, ts - gone_t, is_lap, false
 end

@@ -16,20 +16,21 @@ end
 
 local function slot_add(name, bucket, raised, is_tokens)
   local text, place = slot_text(name)
-  local slot_r, slot_t = slot_read(text, bucket)
+  local slot_r, slot_t = slot_get(text, bucket)
   if is_tokens then
     slot_t = slot_t + raised
   else
     slot_r = slot_r + raised
   end
-  sets[(place or #sets + 2) - 1], sets[place or #sets + 2] = name, format('%d %d %d', bucket, slot_r, slot_t)
+  place = place or #sets + 2
+  sets[place - 1], sets[place] = name, slot_put(text, bucket, slot_r, slot_t)
 end
 
 local function raise_minute(raised, is_tokens, hold)
   local bucket = math.ceil((now + hold) / SECOND_MS) - SECONDS
   if bucket < s then
     bucket = math.max(bucket, s - SECONDS + 1)
-    slot_add('m' .. bucket % SECONDS, bucket, raised, is_tokens)
+    slot_add(slot_name('s', SECOND_FIELDS, bucket), bucket, raised, is_tokens)
   elseif is_tokens then
     t = t + raised
   else
@@ -46,7 +47,7 @@ local function raise_day(raised, is_tokens, hold)
   local bucket = math.ceil((now + hold) / HOUR_MS) - HOURS
   if day < CALENDAR_MIN and bucket < day then
     bucket = math.max(bucket, day - HOURS + 1)
-    slot_add('h' .. bucket % HOURS, bucket, raised, is_tokens)
+    slot_add(slot_name('d', HOUR_FIELDS, bucket), bucket, raised, is_tokens)
   end
   if is_tokens then
     dts = dts + raised

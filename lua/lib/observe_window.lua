@@ -3,7 +3,7 @@
 local s, r, t, rs, ts, day, ends, drs, dts, count, quiet, sets, is_lap = present(key, text, day_id, day_end, now)
 ends = ends + 0
 
--- The text of a slot, also of one that is written only below.
+-- The text of a field, also of one that is written only below.
 local function slot_text(name)
   for at = 1, #sets, 2 do
     if sets[at] == name then
@@ -16,7 +16,7 @@ end
 
 local since_r, since_t = r, t
 for second = math.max(math.floor((now - age - DISPATCH_MS) / SECOND_MS), s - SECONDS + 1), s - 1 do
-  local slot_r, slot_t = slot_read(slot_text('m' .. second % SECONDS), second)
+  local slot_r, slot_t = slot_get(slot_text(slot_name('s', SECOND_FIELDS, second)), second)
   since_r, since_t = since_r + slot_r, since_t + slot_t
 end
 local used, since, is_raised = { rs, ts, drs, dts }, { since_r, since_t, since_r, since_t }, false

@@ -12,7 +12,7 @@ local function refusal(key, n, s, day, ends, sets)
     if day >= CALENDAR_MIN then
       return ends - now
     end
-    return ring_wait(key, 'h', HOURS, HOUR_MS, day, is_tokens, need, now, sets)
+    return ring_wait(key, 'd', HOUR_FIELDS, HOURS, HOUR_MS, day, is_tokens, need, now, sets)
   end
   if gate == TOO_LARGE then
     return gate, scope, wait
@@ -21,10 +21,10 @@ local function refusal(key, n, s, day, ends, sets)
     return TOO_LARGE, n, 0
   end
   if rpm >= 0 and rs > rpm then
-    refuse(RPM, ring_wait(key, 'm', SECONDS, SECOND_MS, s, false, rs - rpm, now, sets))
+    refuse(RPM, ring_wait(key, 's', SECOND_FIELDS, SECONDS, SECOND_MS, s, false, rs - rpm, now, sets))
   end
   if tpm >= 0 and ts > tpm then
-    refuse(TPM, ring_wait(key, 'm', SECONDS, SECOND_MS, s, true, ts - tpm, now, sets))
+    refuse(TPM, ring_wait(key, 's', SECOND_FIELDS, SECONDS, SECOND_MS, s, true, ts - tpm, now, sets))
   end
   if rpd >= 0 and drs > rpd then
     refuse(RPD, day_wait(false, drs - rpd))

@@ -1,37 +1,34 @@
--- Rings: `name` is m or h, `size` its number of buckets. Only in branches that are seldom taken.
+-- Rings: `name` is s or d, `fields` in how many fields its buckets are. Only in branches that are seldom taken.
+--@include lib/slot.lua
 
--- The texts of the slots of buckets `first` to `last`.
-local function slots_get(key, name, size, first, last)
-  local names = {}
-  for bucket = first, last do
-    names[#names + 1] = name .. bucket % size
+-- The texts of the fields of buckets `first` to `last`, each at its eight; of `also`, too.
+local function slots_get(key, name, fields, first, last, also)
+  local names, texts, from = {}, {}, math.floor(first / 8)
+  for eight = from, math.floor(last / 8) do
+    names[#names + 1] = name .. eight % fields
   end
-  return call('HMGET', key, unpack(names))
+  local known = #names
+  names[known + 1] = also and slot_name(name, fields, also)
+  for at, text in ipairs(names[1] and call('HMGET', key, unpack(names)) or {}) do
+    texts[at > known and 'also' or from + at - 1] = text
+  end
+  return texts
 end
 
--- Requests and tokens of `bucket` by the text of its slot: none when another bucket is there.
-local function slot_read(text, bucket)
-  local held, requests, tokens = match(text or '', '^(%d+) (%d+) (%d+)$')
-  if held and held + 0 == bucket then
-    return requests + 0, tokens + 0
-  end
-  return 0, 0
-end
-
-local function slots_drop(key, name, size)
+local function slots_drop(key, name, fields)
   local names = {}
-  for slot = 1, size do
-    names[slot] = name .. slot - 1
+  for at = 1, fields do
+    names[at] = name .. at - 1
   end
   call('HDEL', key, unpack(names))
 end
 
--- What buckets `first` to `last` hold together, as far as they are stored.
-local function slots_sum(key, name, size, first, last)
-  local sum_r, sum_t = 0, 0
-  for at, text in ipairs(slots_get(key, name, size, first, last)) do
-    local r, t = slot_read(text, first + at - 1)
+-- What buckets `first` to `last` hold together, as far as they are stored; then the text of the field of `also`.
+local function slots_sum(key, name, fields, first, last, also)
+  local sum_r, sum_t, texts = 0, 0, slots_get(key, name, fields, first, last, also)
+  for bucket = first, last do
+    local r, t = slot_get(texts[math.floor(bucket / 8)], bucket)
     sum_r, sum_t = sum_r + r, sum_t + t
   end
-  return sum_r, sum_t
+  return sum_r, sum_t, texts.also
 end

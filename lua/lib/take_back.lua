@@ -5,14 +5,14 @@ local function least_zero(value)
 end
 
 -- Takes `back` tokens out of the slot of `bucket`; tells how many there were to take.
-local function slot_take(name, size, bucket, back)
-  local slot = name .. bucket % size
-  local held, slot_r, slot_t = match(fields[slot] or '', '^(%d+) (%d+) (%d+)$')
-  if not held or held + 0 ~= bucket then
+local function slot_take(name, count, bucket, back)
+  local slot = slot_name(name, count, bucket)
+  local slot_r, slot_t = slot_get(fields[slot], bucket)
+  if slot_t == 0 then
     return 0
   end
   local left = least_zero(slot_t - back)
-  fields[slot] = format('%d %d %d', bucket, slot_r, left)
+  fields[slot] = slot_put(fields[slot], bucket, slot_r, left)
   changed[slot] = fields[slot]
   return slot_t - left
 end
@@ -26,7 +26,7 @@ local function take_back(name, text)
     taken = t - least_zero(t - back)
     t = t - taken
   elseif second > s - SECONDS then
-    taken = slot_take('m', SECONDS, second, back)
+    taken = slot_take('s', SECOND_FIELDS, second, back)
   end
   ts = least_zero(ts - taken)
   if cost ~= '' then -- a hold: tokens and money of a month
@@ -36,7 +36,7 @@ local function take_back(name, text)
   elseif period == day or (period > day and day < CALENDAR_MIN) then
     y = least_zero(y - back)
   elseif period > day - HOURS and day < CALENDAR_MIN then
-    y = least_zero(y - slot_take('h', HOURS, period, back))
+    y = least_zero(y - slot_take('d', HOUR_FIELDS, period, back))
   end
   changed[name] = 'X' .. string.sub(text, 2)
 end

@@ -1,24 +1,28 @@
 -- When a ring will have room.
 
--- Milliseconds until `need` requests (or tokens) have left the ring whose newest bucket is `newest`;
--- all of it when never. `sets` has slots that are not stored yet.
-local function ring_wait(key, name, size, unit, newest, is_tokens, need, now, sets)
-  local names, first = {}, newest - size + 1
-  for bucket = first, newest - 1 do
-    names[#names + 1] = name .. bucket % size
+-- Milliseconds until `need` requests (or tokens) have left the ring of `size` whose newest bucket is
+-- `newest`; all of it when never. `sets` has fields that are not stored yet.
+local function ring_wait(key, name, fields, size, unit, newest, is_tokens, need, now, sets)
+  local names, first, freed = {}, newest - size + 1, 0
+  local from = math.floor(first / 8)
+  for eight = from, math.floor((newest - 1) / 8) do
+    names[#names + 1] = name .. eight % fields
   end
-  local slots, freed, at = call('HMGET', key, unpack(names)), 0, 0
-  for place = 1, #sets, 2 do
-    if match(sets[place], '^%a') == name then
-      slots[match(sets[place + 1], '^%d+') - first + 1] = sets[place + 1]
+  for at, text in ipairs(call('HMGET', key, unpack(names))) do
+    for place = 1, #sets, 2 do
+      text = sets[place] == names[at] and sets[place + 1] or text
+    end
+    local bytes, eight = struct.unpack('<BI4', text and #text > 5 and text or '\6\0\0\0\0')
+    if eight == from + at - 1 then
+      local form = bytes == 6 and '<I2I4' or bytes == 9 and '<I4I5' or '<I7I7'
+      for bucket = math.max(first, eight * 8), math.min(newest, eight * 8 + (#text - 5) / bytes) - 1 do
+        local requests, tokens = struct.unpack(form, text, 6 + bytes * (bucket - eight * 8))
+        freed = freed + (is_tokens and tokens or requests)
+        if freed >= need then
+          return (bucket + size) * unit - now
+        end
+      end
     end
   end
-  repeat
-    at = at + 1
-    local bucket, requests, tokens = match(slots[at] or '', '^(%d+) (%d+) (%d+)$')
-    if bucket and bucket - first + 1 == at then
-      freed = freed + (is_tokens and tokens or requests)
-    end
-  until freed >= need or at == size -- the newest bucket is the last to leave
-  return (newest + at) * unit - now
+  return (newest + size) * unit - now -- the newest bucket is the last to leave
 end

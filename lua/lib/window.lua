@@ -5,15 +5,18 @@
 --            leases hold a slot, and until when (ms) none of them expires. The period is an hour
 --            (its number; the sums are those of 25 hours), a calendar day (yyyymmdd) or, of a client,
 --            a month (yyyymm, tokens, micro-USD); its end is the first instant after it (ms).
---   m0..m61  '<second> <requests> <tokens>' of a second that is over, at its number modulo 62
---   h0..h24  the same of hours
+--   s0..s8   seconds that are over, eight (number / 8) in the field of that number modulo 9: a byte that
+--            says how many each takes (6, 9 or 14), four with the number of the eight, then requests
+--            and tokens of each (2 and 4, 4 and 5, or 7 and 7 bytes, little-endian)
+--   d0..d3   the same of hours, in 4 fields
 --   @<id>    a lease: '<state> <expiry> <worker> <second> <period> <estimate> <prompt>', of a client
 --            also '<cost> <kept>': where it was counted, what is reserved and what of it stays when it
 --            expires. R: in flight; F: so, but its slot was freed, as its worker was dead; X: expired
 --            and taken back, for a settlement that still comes.
--- Slots of buckets that have left are recognised by their number, so nothing is cleared. The frequent
+-- Buckets that have left are recognised by their number, so nothing is cleared. The frequent
 -- call reads and writes `now` and its lease; what it does not need is in the branches that include it.
 local SECONDS, HOURS = 62, 25 -- 60 and 24; why more: decision 0007
+local SECOND_FIELDS, HOUR_FIELDS = 9, 4 -- as many eights as these may touch
 local SECOND_MS, HOUR_MS = 1000, 3600000
 local CALENDAR_MIN = 10000000 -- the number of an hour is below it, a calendar day above
 local NEVER = 9999999999999

@@ -86,7 +86,12 @@ class RedisNode:
     def call(self, *words: str) -> Any:
         """One command on a connection of its own, decoded, in the server's own shape."""
         link = Connection(  # type: ignore[no-untyped-call]
-            host="127.0.0.1", port=self.port, protocol=2, decode_responses=True, socket_timeout=2
+            host="127.0.0.1",
+            port=self.port,
+            protocol=2,
+            decode_responses=True,
+            encoding_errors="surrogateescape",  # counters are bytes
+            socket_timeout=2,
         )
         try:
             link.connect()  # type: ignore[no-untyped-call]

@@ -14,7 +14,7 @@ from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import NO_RECORDS, chat, post, steer
-from tests.lua.window_fields import present
+from tests.lua.window_fields import fields_of, present
 
 KEY = "sk-client"
 AUTH = {"Authorization": f"Bearer {KEY}"}
@@ -48,8 +48,7 @@ async def counters(gateway: Gateway, key: str = "c:{app}") -> dict[str, int]:
     """What a window or a client counts now, once nothing is left to settle; empty if nothing is."""
     await gateway.engine.settle()
     flat = await gateway.engine.redis.call("HGETALL", f"{gateway.settings.redis.prefix}:{key}")
-    fields = [field.decode() for field in flat]
-    return present(dict(zip(fields[::2], fields[1::2], strict=True))) if fields else {}
+    return present(fields_of(flat)) if flat else {}
 
 
 async def minute(gateway: Gateway, key: str = "c:{app}") -> tuple[int, int]:

@@ -36,7 +36,9 @@ async def explain(gateway: Gateway, body: dict[str, Any] | None = None, **more: 
 
 @pytest.fixture
 async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    with Redis.from_url(redis_url, protocol=2, decode_responses=True) as link:
+    with Redis.from_url(
+        redis_url, protocol=2, decode_responses=True, encoding_errors="surrogateescape"
+    ) as link:
         yield link
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from redis import Redis
+from redis.client import NEVER_DECODE
 
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.observe import Hint
@@ -14,10 +15,9 @@ from cluster_gw.store.observing import observed
 from cluster_gw.store.plan import caps_of, five
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
-from tests.lua.window_fields import Held, leases, numbers
+from tests.lua.window_fields import Held, fields_of, leases, numbers
 
 KEYS: Final = Keys("gw1")
-ANY_BYTES: Final = "surrogateescape"  # some fields are no text
 SLOT: Final = KEYS.slot("p", "acc")
 MODEL: Final = KEYS.model_window(SLOT, "k", "m")
 OTHER: Final = KEYS.model_window(SLOT, "k", "other")
@@ -205,8 +205,9 @@ def outcome_words(
 
 
 def texts(redis: Redis, key: str) -> dict[str, str]:
-    """A hash as text; the client decodes replies, which its types do not know."""
-    return {str(name): str(value) for name, value in redis.hgetall(key).items()}
+    """A hash as text, whatever the client does to replies."""
+    held: Any = redis.execute_command("HGETALL", key, **{NEVER_DECODE: True})  # type: ignore[no-untyped-call]
+    return fields_of([word for pair in held.items() for word in pair])
 
 
 def scores(redis: Redis, key: str) -> dict[str, int]:

@@ -85,7 +85,7 @@ class ClientScripts:
         now = present(fields)
         slot = now["b"] % MINUTE_BUCKETS
         found = {name: now[name] for name in ("i", "quiet", "b", "rs", "ts")}
-        found |= ring(fields, "m", "", MINUTE_BUCKETS, now["b"])
+        found |= ring(fields, "s", "", MINUTE_BUCKETS, now["b"])
         return found | {f"r{slot}": now["r"], f"t{slot}": now["t"]}
 
     def holds(self) -> dict[str, Held]:

@@ -7,7 +7,7 @@ from redis.commands.core import Script
 from cluster_gw.store.rights import user_rule
 from cluster_gw.store.scripts import Scripts, find_folder, load_scripts
 from tests.fakes.redis_server import RedisServer, redis_binary, valkey_binary
-from tests.lua.calls import ANY_BYTES
+from tests.lua.window_fields import ANY_BYTES
 
 
 def started(binary: str | None) -> Iterator[RedisServer]:

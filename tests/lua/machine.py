@@ -6,7 +6,8 @@ from redis import Redis
 
 from cluster_gw.store.scripts import load_scripts
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import ANY_BYTES, NOW_MS
+from tests.lua.calls import NOW_MS
+from tests.lua.window_fields import ANY_BYTES
 
 
 class ScriptMachine(RuleBasedStateMachine):

@@ -3,8 +3,10 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from cluster_gw.core.limits.windows import DAY_BUCKETS, MINUTE_BUCKETS, Limits
+from cluster_gw.store.lease import slot_name
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import HEALTH, KEYS, MODEL, NOW_MS, SLOT, WHOLE, Admission
+from tests.lua.window_fields import eight_text
 
 FREE = Limits()
 
@@ -106,7 +108,7 @@ def test_second_that_is_over_never_falls_below_zero(admission: Admission) -> Non
     admission.reserve("a", (MODEL, FREE), estimate=100)
     admission.reserve("b", (MODEL, FREE), estimate=0, now_ms=NOW_MS + 1_000)
     second = NOW_MS // 1000
-    admission.redis.hset(MODEL, f"m{second % MINUTE_BUCKETS}", f"{second} 1 10")
+    admission.redis.hset(MODEL, slot_name(second), eight_text({second: (1, 10)}))
 
     admission.settle("a", MODEL, actual=0, counts_request=1)
 

@@ -28,7 +28,8 @@ from cluster_gw.core.routing.statistics import (
 from cluster_gw.store.scripts import Scripts, load_scripts
 from cluster_gw.store.statistics import FIELDS, PAST, is_present, read_record, read_whole
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import ANY_BYTES, NOW_MS, STATISTICS
+from tests.lua.calls import NOW_MS, STATISTICS
+from tests.lua.window_fields import ANY_BYTES
 
 SAMPLES: Final = st.builds(
     Sample,

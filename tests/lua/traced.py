@@ -171,7 +171,7 @@ class Tracer:
 
     def _ask(self, *words: bytes) -> Any:
         self._link.send_command(*words)
-        return self._link.read_response()
+        return self._link.read_response(disable_decoding=True)
 
     def _observer(self, place: Mapping[str, Any]) -> Redis:
         """A client with all rights on the same server."""
@@ -185,8 +185,8 @@ class Tracer:
     def _to_lua(self, reply: Any) -> Any:
         if isinstance(reply, list):
             return self._lua.table_from([self._to_lua(part) for part in reply])
-        if isinstance(reply, str):
-            return to_lua(reply)
+        if isinstance(reply, bytes):
+            return reply.decode(BYTES)
         return False if reply is None else reply
 
 

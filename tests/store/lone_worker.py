@@ -16,7 +16,7 @@ from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ClientId, KeyId, LeaseId
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
-from tests.lua.window_fields import numbers, present
+from tests.lua.window_fields import fields_of, numbers, present
 from tests.store.clocks import SharedClock
 
 DEMAND = Demand(input_tokens=40, output_tokens=60)
@@ -160,8 +160,7 @@ class LoneWorker:
 
     async def counters(self) -> dict[str, int]:
         flat = await self.client.call("HGETALL", WINDOW)
-        texts = [word.decode() for word in flat]
-        return numbers(dict(zip(texts[::2], texts[1::2], strict=True)))
+        return numbers(fields_of(flat))
 
     async def client_counters(self) -> dict[str, int]:
         text = await self.client.call("HGET", KEYS.client("app")[1], "now")

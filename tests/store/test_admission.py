@@ -15,7 +15,7 @@ from cluster_gw.store.meta import open_schema
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import ComboId, KeyId, LeaseId
 from tests.fakes.redis_server import RedisServer
-from tests.lua.window_fields import numbers
+from tests.lua.window_fields import fields_of, numbers
 from tests.store.clocks import ManualClock
 from tests.store.conftest import admissions_of
 
@@ -53,8 +53,7 @@ async def granted(admissions: Admissions, name: str, chosen: TargetLimits) -> Le
 
 async def counters(client: RedisClient) -> dict[str, int]:
     flat = await client.call("HGETALL", "gw1:w:{groq.team}:groq-a:meta%2Fllama%3A3")
-    texts = [word.decode() for word in flat]
-    return numbers(dict(zip(texts[::2], texts[1::2], strict=True)))
+    return numbers(fields_of(flat))
 
 
 async def test_granted_lease_says_what_was_reserved_and_what_is_left(

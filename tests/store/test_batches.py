@@ -16,7 +16,7 @@ from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import KeyId, LeaseId
 from tests.fakes.redis_server import RedisServer
-from tests.lua.window_fields import numbers
+from tests.lua.window_fields import fields_of, numbers
 from tests.store.clocks import ManualClock
 from tests.store.conftest import admissions_of
 
@@ -69,8 +69,7 @@ async def granted(admissions: Admissions, count: int, chosen: TargetLimits) -> l
 
 async def held(client: RedisClient) -> dict[str, int]:
     flat = await client.call("HGETALL", WINDOW)
-    words = [word.decode() for word in flat]
-    return numbers(dict(zip(words[::2], words[1::2], strict=True)))
+    return numbers(fields_of(flat))
 
 
 async def test_calls_of_one_turn_are_one_script_call_and_each_gets_its_own_answer(
