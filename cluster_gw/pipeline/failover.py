@@ -22,7 +22,7 @@ from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.headers import answer_headers, detail_extensions
+from cluster_gw.pipeline.headers import detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.quotas import Quotas
@@ -39,6 +39,7 @@ from cluster_gw.pipeline.trail import (
     skip_refused,
 )
 from cluster_gw.pipeline.translation import answer_body, stream_encoder
+from cluster_gw.pipeline.vendor_headers import headers_of
 from cluster_gw.pipeline.waiting import Turn, WaitingRoom
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
@@ -234,9 +235,7 @@ class Failover:
         self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
-        headers = answer_headers(
-            exchange, attempt.target, self._clock.monotonic_s(), is_stream=False
-        )
+        headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
         extensions = self._extensions(record)
         body = answer_body(exchange, attempt.target, completion, extensions, self._now_s())
         if exchange.hold is not None:
@@ -247,9 +246,7 @@ class Failover:
     async def _relay(self, attempt: Attempt, stream: OpenStream) -> None:
         exchange = self._exchange
         record = self._served_by(attempt, None)
-        headers = answer_headers(
-            exchange, attempt.target, self._clock.monotonic_s(), is_stream=True
-        )
+        headers = headers_of(exchange, attempt.target, self._clock, is_stream=True)
         extensions = self._extensions(record)
         encoder = stream_encoder(exchange, attempt.target, self._now_s())
         relay = Relay(exchange, attempt, stream, encoder, clock=self._clock, extensions=extensions)

@@ -10,6 +10,7 @@ from cluster_gw.core.routing.wishes import NameFault
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.headers import JSON_TYPE, identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
+from cluster_gw.pipeline.vendor_headers import id_headers
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.retry_headers import retry_headers
@@ -48,8 +49,14 @@ async def send_error(
     extra: Headers = (),
 ) -> None:
     """Send an error before anything else has been sent."""
-    headers = [*identity_headers(label, request_id), JSON_TYPE, *retry_headers(error), *extra]
-    await reply.whole(error.status, headers, surface.encode_error(error, request_id))
+    headers = [
+        *identity_headers(label, request_id),
+        *id_headers(surface.dialect, request_id),
+        JSON_TYPE,
+        *retry_headers(error),
+        *extra,
+    ]
+    await reply.whole(surface.status_of(error), headers, surface.encode_error(error, request_id))
 
 
 def method_not_allowed(method: str, path: str) -> ErrorBody:

@@ -24,6 +24,7 @@ from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, s
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
+from cluster_gw.pipeline.vendor_headers import limit_headers
 from cluster_gw.server.answers import (
     draining_error,
     internal_error,
@@ -237,7 +238,9 @@ class Inference:
             await self._refuse(arrival, draining_error(), self._standing(exchange))
 
     def _standing(self, exchange: Exchange) -> Headers:
-        return standing_headers(exchange.standing, self._deps.clock.monotonic_s())
+        clock, standing = self._deps.clock, exchange.standing
+        headers = standing_headers(standing, clock.monotonic_s())
+        return [*headers, *limit_headers(self._surface.dialect, standing, clock)]
 
     async def _refuse(self, arrival: Arrival, error: ErrorBody, extra: Headers = ()) -> None:
         reply = arrival.reply

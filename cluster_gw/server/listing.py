@@ -14,12 +14,14 @@ from cluster_gw.core.routing.wishes import within
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.headers import JSON_TYPE, identity_headers
 from cluster_gw.pipeline.reply import Reply, Send
+from cluster_gw.pipeline.vendor_headers import id_headers
 from cluster_gw.server.answers import model_not_found, send_error
 from cluster_gw.server.auth import Client
 from cluster_gw.server.body import Receive
 from cluster_gw.server.hints import echo_label
 from cluster_gw.server.inference import Deps
-from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces import SURFACES
+from cluster_gw.surfaces.messages_models import Page, encode_vendor_model, encode_vendor_models
 from cluster_gw.surfaces.models import ListedModel, encode_model, encode_models
 from cluster_gw.units import ComboId
 
@@ -28,6 +30,8 @@ NO_KEY: Final = "no_key"
 OFF: Final = "disabled"
 TOOL_PARAMETERS: Final = ("tools", "tool_choice")
 FORMAT_PARAMETERS: Final = ("response_format",)
+VERSION_HEADER: Final = b"anthropic-version"
+MAX_LIMIT: Final = 1000
 NARROWING: Final = ("available", "connected", "ready")
 
 
@@ -49,7 +53,6 @@ class Models:
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
-        self._surface = ChatCompletions()
 
     async def __call__(
         self,
@@ -63,6 +66,9 @@ class Models:
         label = echo_label(headers, request_id)
         serving = self._deps.current.serving
         client = serving.clients.identify(headers)
+        # Which of two shapes is known to who asks; both vendors have the same path.
+        is_vendor = VERSION_HEADER in headers
+        surface = SURFACES["/v1/messages" if is_vendor else "/v1/chat/completions"]
         answer: bytes | ErrorBody
         if isinstance(client, ErrorBody):
             answer = await self._deps.guard.judge(client, scope, serving.strangers)
@@ -72,16 +78,26 @@ class Models:
                 client,
                 scope["path_params"].get("model"),
                 only_available=wants_available(scope["query_string"]),
+                page=page_of(scope["query_string"]) if is_vendor else None,
             )
         reply = Reply(send)
         if isinstance(answer, ErrorBody):
-            await send_error(reply, self._surface, answer, label=label, request_id=request_id)
+            await send_error(reply, surface, answer, label=label, request_id=request_id)
         else:
-            await reply.whole(200, [*identity_headers(label, request_id), JSON_TYPE], answer)
+            ids = [
+                *identity_headers(label, request_id),
+                *id_headers(surface.dialect, request_id),
+            ]
+            await reply.whole(200, [*ids, JSON_TYPE], answer)
 
 
 def list_for(
-    catalog: Catalog, client: Client, model: str | None, *, only_available: bool = False
+    catalog: Catalog,
+    client: Client,
+    model: str | None,
+    *,
+    only_available: bool = False,
+    page: Page | None = None,
 ) -> bytes | ErrorBody:
     """Encode all models of a client, or one of them; an error when it has no such model.
 
@@ -90,15 +106,17 @@ def list_for(
         client: who asks.
         model: the one that is asked for, by any of its names; None for all that are listed.
         only_available: names that cannot serve are left out.
+        page: the part that is wanted, in Anthropic's shape; None for OpenAI's, which has no parts.
     """
     if model is not None:
         known = catalog.resolve(model)
         entry = _entry(catalog, client, _label(catalog, model, known))
-        return model_not_found(model) if entry is None else encode_model(entry)
+        if entry is None:
+            return model_not_found(model)
+        return encode_model(entry) if page is None else encode_vendor_model(entry)
     entries = [_entry(catalog, client, label) for label in _labels(catalog, client)]
-    return encode_models(
-        entry for entry in entries if entry is not None and (entry.available or not only_available)
-    )
+    shown = [one for one in entries if one is not None and (one.available or not only_available)]
+    return encode_models(shown) if page is None else encode_vendor_models(shown, page)
 
 
 def _labels(catalog: Catalog, client: Client) -> Iterator[Label]:
@@ -188,3 +206,15 @@ def wants_available(query: bytes) -> bool:
     """Whether a query asks for usable models only: `available`, `connected` or `ready`."""
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     return any(asked[name][-1].lower() not in {"false", "0"} for name in NARROWING if name in asked)
+
+
+def page_of(query: bytes) -> Page:
+    """The part of the listing that a query asks for; a limit that is none bounds nothing."""
+    asked = parse_qs(query.decode("latin-1"))
+    limit = asked.get("limit", [""])[-1]
+    is_number = limit.isascii() and limit.isdigit() and len(limit) <= len(str(MAX_LIMIT))
+    return Page(
+        limit=min(max(1, int(limit)), MAX_LIMIT) if is_number else None,
+        after=asked.get("after_id", [""])[-1],
+        before=asked.get("before_id", [""])[-1],
+    )

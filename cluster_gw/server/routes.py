@@ -15,9 +15,12 @@ from cluster_gw.server.answers import method_not_allowed
 from cluster_gw.server.body import Receive
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
+from cluster_gw.server.token_counts import TokenCounts
 from cluster_gw.surfaces import SURFACES
-from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.base import Surface
 
+CHAT: Final = "/v1/chat/completions"
+MESSAGES: Final = "/v1/messages"
 VENDOR_PREFIXES: Final = ("/v1/", "/v1beta/")
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
@@ -48,9 +51,11 @@ def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
     models = Models(deps)
     hot = {path: Inference(surface, deps) for path, surface in SURFACES.items()}
+    counts = TokenCounts(SURFACES[MESSAGES], deps)
     app = Starlette(
         routes=[
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in hot.items()),
+            Route("/v1/messages/count_tokens", counts, methods=["POST"]),
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
         ],
@@ -61,13 +66,12 @@ def build_app(deps: Deps) -> FrontDoor:
 
 
 def _unrouted_answer(deps: Deps) -> Answer:
-    surface = ChatCompletions()
-
     async def answer(request: Request, exc: Exception) -> Response:
         status = exc.status_code if isinstance(exc, HTTPException) else 500
         allowed = (exc.headers or {}) if isinstance(exc, HTTPException) else {}
         error = _unrouted(request.url.path, request.method, status)
         request_id = deps.mint_id()
+        surface = _surface_of(request.url.path)
         return Response(
             surface.encode_error(error, request_id),
             status_code=error.status,
@@ -76,6 +80,11 @@ def _unrouted_answer(deps: Deps) -> Answer:
         )
 
     return answer
+
+
+def _surface_of(path: str) -> Surface:
+    """The surface whose error shape is known to who asks for a path."""
+    return SURFACES[MESSAGES] if path.startswith(MESSAGES) else SURFACES[CHAT]
 
 
 def _unrouted(path: str, method: str, status: int) -> ErrorBody:
@@ -87,7 +96,7 @@ def _unrouted(path: str, method: str, status: int) -> ErrorBody:
             status=404,
             type="invalid_request_error",
             code="surface_not_supported",
-            message=f"{shown} is not served here; /v1/chat/completions and /v1/models are.",
+            message=f"{shown} is not served here; {', '.join(SURFACES)} and /v1/models are.",
         )
     return ErrorBody(
         status=404,

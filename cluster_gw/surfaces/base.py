@@ -79,6 +79,9 @@ class Surface(Protocol):
     def encode_keepalive(self) -> bytes:
         """Bytes that clients ignore, to keep an idle connection open."""
 
+    def status_of(self, error: ErrorBody) -> int:
+        """The status of an error answer, in the numbers this dialect has."""
+
     def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
         """The body of an error answer."""
 

@@ -89,6 +89,10 @@ class ChatCompletions:
         """A comment line."""
         return KEEPALIVE
 
+    def status_of(self, error: ErrorBody) -> int:
+        """As it is."""
+        return error.status
+
     def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
         """The body of an error answer."""
         return error_body(error, request_id)

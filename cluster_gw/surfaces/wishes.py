@@ -4,11 +4,11 @@ The names are the gateway's own, so no upstream must see them; what else stands 
 none of ours and travels on.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from cluster_gw.canonical.request import Wishes
 from cluster_gw.wire.json_codec import FIELDS_READER, Fields, raw
-from cluster_gw.wire.openai_chat import ChatBody, ProviderWishes
+from cluster_gw.wire.openai_chat import ProviderWishes
 
 MODELS: Final = "models"
 PROVIDER: Final = "provider"
@@ -16,7 +16,19 @@ OURS: Final = ("order", "only", "ignore", "allow_fallbacks")
 NO_PROVIDER: Final = ProviderWishes()
 
 
-def take_wishes(fields: Fields, body: ChatBody) -> Wishes | None:
+class Wishing(Protocol):
+    """A body that may hold wishes, in whatever dialect."""
+
+    @property
+    def models(self) -> list[str] | None:
+        """`models`."""
+
+    @property
+    def provider(self) -> ProviderWishes | None:
+        """`provider`."""
+
+
+def take_wishes(fields: Fields, body: Wishing) -> Wishes | None:
     """Take them out of `fields`; None when nothing is wished for.
 
     Args:

@@ -147,6 +147,11 @@ def encode_data(payload: bytes) -> bytes:
     return b"data: " + payload + b"\n\n"
 
 
+def encode_event(name: bytes, payload: bytes) -> bytes:
+    """One event with a name; neither may hold a line end."""
+    return b"event: " + name + b"\ndata: " + payload + b"\n\n"
+
+
 def encode_comment(text: bytes) -> bytes:
     """A line that clients ignore; `text` must hold no line end."""
     return b": " + text + b"\n\n"

@@ -1,0 +1,151 @@
+"""`POST /v1/messages`: Anthropic's API towards clients (rooms 2 and 9)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces.base import StreamEncoder, StreamHead
+from cluster_gw.surfaces.chat_bounds import excess_of_body
+from cluster_gw.surfaces.chat_stream import extended
+from cluster_gw.surfaces.messages_answer import message_json
+from cluster_gw.surfaces.messages_bounds import excess_of_messages
+from cluster_gw.surfaces.messages_conversation import conversation_of
+from cluster_gw.surfaces.messages_errors import messages_error_body, vendor_status
+from cluster_gw.surfaces.messages_facts import talk_of
+from cluster_gw.surfaces.messages_stream import PassedMessages, WrittenMessages, error_event
+from cluster_gw.surfaces.wishes import take_wishes
+from cluster_gw.wire.anthropic_messages import MESSAGES_READER, MessagesBody
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    UnexpectedShapeError,
+    read_fields,
+    write,
+)
+from cluster_gw.wire.sse import encode_event
+
+PING: Final = encode_event(b"ping", b'{"type":"ping"}')
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "messages": "Send an array with at least one message.",
+    "role": "Give every message the role user or assistant.",
+    "content": "Send a string or an array of content blocks.",
+    "type": "Give every block a type such as text, image, tool_use or tool_result.",
+    "system": "Send a string or an array of text blocks.",
+    "max_tokens": "Send a whole number from 1.",
+    "model": "Send a name from GET /v1/models, or leave it out for the default.",
+    "stream": "Send true or false without quotes.",
+    "tools": "Send an array of tool objects, or leave it out.",
+    "tool_choice": "Send an object such as {\"type\": \"auto\"}, or leave it out.",
+    "stop_sequences": "Send an array of strings.",
+    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
+    "provider": "Send an object with order, only or ignore, or leave it out.",
+}  # fmt: skip
+
+
+class Messages:
+    """Codec of the messages API; see `surfaces.base.Surface`."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Anthropic."""
+        return Dialect.ANTHROPIC
+
+    def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
+        """A request in the internal language, or the error object that names what is wrong."""
+        try:
+            excess = excess_of_body(body)
+            if excess is None:
+                fields = read_fields(body)
+                facts = MESSAGES_READER.read(body)
+                excess = excess_of_messages(facts, len(body))
+        except InvalidJsonError as error:
+            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
+        except UnexpectedShapeError as error:
+            return misshapen(error)
+        if excess is not None:
+            return refused("invalid_request", excess.message, excess.param)
+        return request_of(fields, facts)
+
+    def read_conversation(self, request: ChatRequest) -> Conversation:
+        """The whole of a request that goes to an upstream of another dialect."""
+        return conversation_of(request)
+
+    def stream_encoder(self, head: StreamHead) -> StreamEncoder:
+        """What writes one stream for the client."""
+        return PassedMessages() if head.is_native else WrittenMessages(head)
+
+    def encode_keepalive(self) -> bytes:
+        """The vendor's own event for it."""
+        return PING
+
+    def status_of(self, error: ErrorBody) -> int:
+        """The vendor's status for an error."""
+        return vendor_status(error.status)
+
+    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """The body of an error answer."""
+        return messages_error_body(error, request_id)
+
+    def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """One error event; no end may follow."""
+        return error_event(error, request_id)
+
+    def encode_completion(
+        self, completion: Completion, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer, untouched unless there is something to add."""
+        return extended(completion.raw, extensions) if extensions else completion.raw
+
+    def encode_answer(
+        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer that came in another dialect."""
+        return write({**message_json(answer, head), **(extensions or {})})
+
+
+def request_of(fields: Fields, facts: MessagesBody) -> ChatRequest:
+    """The request in the internal language."""
+    talk = talk_of(facts)
+    has_wishes = facts.models is not None or facts.provider is not None
+    config = facts.output_config
+    has_format = config is not None and config.format is not None
+    return ChatRequest(
+        dialect=Dialect.ANTHROPIC,
+        model=facts.model or "",
+        stream=facts.stream is True,
+        include_usage=True,  # this dialect always tells it
+        max_tokens=facts.max_tokens,
+        wants_tools=bool(facts.tools),
+        wants_format=has_format or facts.output_format is not None,
+        image_count=talk.images,
+        input_characters=talk.characters,
+        system_text=talk.system_text,
+        first_user_text=talk.first_user_text,
+        last_user_text=talk.last_user_text,
+        has_history=talk.has_history,
+        user=None if facts.metadata is None else facts.metadata.user_id,
+        wishes=take_wishes(fields, facts) if has_wishes else None,
+        fields=fields,
+    )
+
+
+def misshapen(error: UnexpectedShapeError) -> ErrorBody:
+    """The error of a body that is JSON but not of the format; names the path and a remedy."""
+    if not error.path:
+        return refused("invalid_json", "The body must be a JSON object.", None)
+    name = error.path.rpartition(".")[2].partition("[")[0]
+    remedy = REMEDIES.get(name)
+    message = f"{error.path} {error.problem}."
+    return refused("invalid_request", f"{message} {remedy}" if remedy else message, error.path)
+
+
+def refused(code: str, message: str, param: str | None) -> ErrorBody:
+    """A 400."""
+    return ErrorBody(
+        status=400, type="invalid_request_error", code=code, message=message, param=param
+    )

@@ -1,0 +1,199 @@
+"""The blocks of a message as frames: one after the other, whatever order their pieces come in.
+
+A block that has ended cannot go on. Other dialects may mix the pieces of several calls, so what
+comes while a call is not whole waits behind it.
+"""
+
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
+from cluster_gw.surfaces.messages_answer import FOREIGN, FOREIGN_CALL, clean_id, object_of
+from cluster_gw.wire.json_codec import write
+from cluster_gw.wire.sse import encode_event
+
+TEXT: Final = "text"
+THINKING: Final = "thinking"
+REDACTED: Final = "redacted_thinking"
+CALL: Final = "tool_use"
+DELTAS: Final = MappingProxyType(
+    {TEXT: ("text_delta", "text"), THINKING: ("thinking_delta", "thinking")}
+)
+
+
+class Piece(msgspec.Struct, gc=False):
+    """A block, as far as it is known.
+
+    Attributes:
+        kind: of the block.
+        call: number of the call in the upstream's stream.
+        text: what it holds: words, or arguments as JSON.
+        signature: of a thought, with its mark.
+        is_signed: no more words may follow in it.
+    """
+
+    kind: str
+    text: str = ""
+    call: int = -1
+    id: str = ""
+    name: str = ""
+    signature: str = ""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether no more words may follow."""
+        return bool(self.signature)
+
+
+class BlockWriter:
+    """Writes the blocks of one message.
+
+    Args:
+        message_id: makes ids for calls that came without.
+
+    Attributes:
+        has_calls: a tool is called.
+    """
+
+    def __init__(self, message_id: str) -> None:
+        self.has_calls = False
+        self._message_id = message_id
+        self._index = -1
+        self._open: Piece | None = None
+        self._waiting: list[Piece] = []
+        self._ended_calls: set[int] = set()
+        self._frames: list[bytes] = []
+
+    def take(self, event: StreamEvent) -> bytes:
+        """The frames of what an event adds."""
+        if event.reasoning:
+            self._add(Piece(kind=THINKING, text=event.reasoning))
+        if event.signature:
+            self._sign(event)
+        if event.text:
+            self._add(Piece(kind=TEXT, text=event.text))
+        for call in event.tool_calls:
+            self._add_call(call)
+        return self._written()
+
+    def end(self) -> bytes:
+        """The frames of all that waits, and the end of the last block."""
+        self._close()
+        for piece in self._waiting:
+            self._begin(piece)
+            self._close()
+        self._waiting.clear()
+        return self._written()
+
+    def _sign(self, event: StreamEvent) -> None:
+        """A signature ends the thought it belongs to, or stands before the call it belongs to."""
+        if event.is_redacted:
+            self._add(Piece(kind=REDACTED, signature=FOREIGN + event.signature))
+        elif event.tool_calls:
+            self._add(Piece(kind=THINKING, signature=FOREIGN_CALL + event.signature))
+        else:
+            self._add(Piece(kind=THINKING, signature=FOREIGN + event.signature))
+
+    def _add_call(self, call: ToolCallDelta) -> None:
+        self.has_calls = True
+        known = call.index in self._ended_calls or any(
+            piece is not None and piece.call == call.index for piece in (self._open, *self._waiting)
+        )
+        fragment = Piece(kind=CALL, text=call.arguments, call=call.index)
+        if not known:
+            fragment.id = call.id or f"toolu_{self._message_id}_{call.index}"
+            fragment.name = call.name or ""
+        self._add(fragment)
+
+    def _add(self, piece: Piece) -> None:
+        """Write a piece, or let it wait for the call that is not whole yet."""
+        if piece.kind == CALL and piece.call in self._ended_calls:
+            return  # its arguments were whole: what follows belongs to nothing
+        if self._open is None:
+            self._begin(piece)
+        elif joins(piece, self._open):
+            self._go_on(piece)
+        elif self._waiting or (self._open.kind == CALL and object_of(self._open.text) is None):
+            self._wait(piece)
+        else:
+            self._close()
+            self._begin(piece)
+
+    def _wait(self, piece: Piece) -> None:
+        for other in reversed(self._waiting) if piece.kind == CALL else self._waiting[-1:]:
+            if joins(piece, other):
+                other.text += piece.text
+                other.signature += piece.signature
+                return
+        self._waiting.append(piece)
+
+    def _go_on(self, piece: Piece) -> None:
+        current = self._open
+        assert current is not None  # noqa: S101 - `_add` has looked
+        self._tell(piece)
+        if current.kind == CALL:
+            current.text += piece.text
+        current.signature += piece.signature
+        while self._waiting and self._open is not None and self._is_whole(self._open):
+            self._close()
+            self._begin(self._waiting.pop(0))
+
+    def _is_whole(self, piece: Piece) -> bool:
+        return piece.kind != CALL or object_of(piece.text) is not None
+
+    def _begin(self, piece: Piece) -> None:
+        self._index += 1
+        self._open = piece
+        block: dict[str, Any]
+        if piece.kind == CALL:
+            name = {"id": clean_id(piece.id), "name": piece.name, "input": {}}
+            block = {"type": CALL, **name}
+        elif piece.kind == THINKING:
+            block = {"type": THINKING, "thinking": "", "signature": ""}
+        elif piece.kind == REDACTED:
+            block = {"type": REDACTED, "data": piece.signature}
+        else:
+            block = {"type": TEXT, "text": ""}
+        self._frame("content_block_start", {"content_block": block})
+        self._tell(piece)
+
+    def _tell(self, piece: Piece) -> None:
+        """The deltas of what a piece holds."""
+        if piece.kind == CALL:
+            if piece.text:
+                self._delta("input_json_delta", "partial_json", piece.text)
+            return
+        if piece.text:
+            self._delta(*DELTAS[piece.kind], piece.text)
+        if piece.signature and piece.kind == THINKING:
+            self._delta("signature_delta", "signature", piece.signature)
+
+    def _close(self) -> None:
+        piece, self._open = self._open, None
+        if piece is None:
+            return
+        if piece.kind == THINKING and not piece.signature:
+            self._delta("signature_delta", "signature", FOREIGN)
+        if piece.kind == CALL:
+            self._ended_calls.add(piece.call)
+        self._frame("content_block_stop", {})
+
+    def _delta(self, kind: str, member: str, value: str) -> None:
+        self._frame("content_block_delta", {"delta": {"type": kind, member: value}})
+
+    def _frame(self, name: str, members: dict[str, Any]) -> None:
+        document = {"type": name, "index": self._index, **members}
+        self._frames.append(encode_event(name.encode(), write(document)))
+
+    def _written(self) -> bytes:
+        frames, self._frames = self._frames, []
+        return b"".join(frames)
+
+
+def joins(piece: Piece, other: Piece) -> bool:
+    """Whether a piece goes on with what another began."""
+    if piece.kind != other.kind or piece.kind == REDACTED:
+        return False
+    return piece.call == other.call and not other.is_signed
