@@ -71,4 +71,5 @@ def head_of(exchange: Exchange, target: Target, created_s: int) -> StreamHead:
         include_usage=request.include_usage,
         is_native=request.dialect is target.dialect,
         input_tokens=exchange.demand.input_tokens,
+        request=request,
     )

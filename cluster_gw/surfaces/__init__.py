@@ -6,9 +6,16 @@ from typing import Final
 
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.completions import Completions
 from cluster_gw.surfaces.messages import Messages
+from cluster_gw.surfaces.responses import Responses
 
 SURFACES: Final[Mapping[str, Surface]] = MappingProxyType(
-    {"/v1/chat/completions": ChatCompletions(), "/v1/messages": Messages()}
+    {
+        "/v1/chat/completions": ChatCompletions(),
+        "/v1/messages": Messages(),
+        "/v1/responses": Responses(),
+        "/v1/completions": Completions(),
+    }
 )
 """The codec of each path that takes generation requests."""

@@ -22,6 +22,7 @@ class StreamHead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         include_usage: the client asked for usage.
         is_native: events come in this surface's own dialect, and their bytes are passed on.
         input_tokens: estimated; for dialects that say it before the upstream does.
+        request: what is answered, for dialects whose answers say parts of it again.
     """
 
     id: str
@@ -30,6 +31,7 @@ class StreamHead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     include_usage: bool = False
     is_native: bool = True
     input_tokens: int = 0
+    request: ChatRequest | None = None
 
 
 class StreamEncoder(Protocol):

@@ -20,6 +20,7 @@ from cluster_gw.surfaces.chat_conversation import conversation_of
 from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_repair import repair
 from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream, extended
+from cluster_gw.surfaces.refusals import misshapen, refused
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -69,7 +70,7 @@ class ChatCompletions:
         except InvalidJsonError as error:
             return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
         except UnexpectedShapeError as error:
-            return misshapen(error)
+            return misshapen(error, REMEDIES)
         if excess is not None:
             return refused("invalid_request", excess.message, excess.param)
         repair(fields, facts)
@@ -143,21 +144,4 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
         if facts.models is None and facts.provider is None
         else take_wishes(fields, facts),
         fields=fields,
-    )
-
-
-def misshapen(error: UnexpectedShapeError) -> ErrorBody:
-    """The error of a body that is JSON but not of the format; names the path and a remedy."""
-    if not error.path:
-        return refused("invalid_json", "The body must be a JSON object.", None)
-    name = error.path.rpartition(".")[2].partition("[")[0]
-    remedy = REMEDIES.get(name)
-    message = f"{error.path} {error.problem}."
-    return refused("invalid_request", f"{message} {remedy}" if remedy else message, error.path)
-
-
-def refused(code: str, message: str, param: str | None) -> ErrorBody:
-    """A 400."""
-    return ErrorBody(
-        status=400, type="invalid_request_error", code=code, message=message, param=param
     )

@@ -106,7 +106,7 @@ async def test_a_bad_body_is_refused_by_name_and_reserves_nothing(
     [
         ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
         ("DELETE", "/v1/models", 405, "method_not_allowed"),
-        ("POST", "/v1/responses", 404, "surface_not_supported"),
+        ("POST", "/v1/responses/resp_1/cancel", 404, "surface_not_supported"),
         ("POST", "/v1/messages/batches", 404, "surface_not_supported"),
         ("POST", "/v1beta/models/x:generateContent", 404, "surface_not_supported"),
         ("POST", "/v1/chat/completions/", 404, "surface_not_supported"),

@@ -67,6 +67,9 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
             404, INVALID, "The request's own `provider` leaves out every provider of the model."
         ),
         "not_found": ErrorCode(404, INVALID, "The gateway has no such path."),
+        "response_not_found": ErrorCode(
+            404, INVALID, "The request names an answer, a conversation or a file nobody keeps here."
+        ),
         "surface_not_supported": ErrorCode(
             404, INVALID, "A vendor's path that this gateway does not serve."
         ),

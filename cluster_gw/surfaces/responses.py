@@ -1,0 +1,192 @@
+"""`POST /v1/responses`: OpenAI's Responses API towards clients (rooms 2 and 9).
+
+Nothing is kept of an answer: what names state of an upstream is refused, so that no client reaches
+what another one left there.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import responses_facts
+from cluster_gw.surfaces.base import StreamEncoder, StreamHead
+from cluster_gw.surfaces.chat_bounds import Excess, is_crowded
+from cluster_gw.surfaces.chat_errors import error_body
+from cluster_gw.surfaces.chat_stream import extended
+from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.responses_answer import answer_json
+from cluster_gw.surfaces.responses_conversation import conversation_of
+from cluster_gw.surfaces.responses_stream import PassedStream, error_event
+from cluster_gw.surfaces.responses_written import WrittenStream
+from cluster_gw.surfaces.wishes import take_wishes
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    UnexpectedShapeError,
+    read_fields,
+    write,
+)
+from cluster_gw.wire.openai_responses import RESPONSES_READER, ResponsesBody
+from cluster_gw.wire.sse import encode_comment
+
+KEEPALIVE: Final = encode_comment(b"keep-alive")
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "input": "Send a text, or an array of items such as messages.",
+    "role": "Give every message a role such as system, user or assistant.",
+    "content": "Send a string or an array of parts.",
+    "instructions": "Send a text, or leave it out.",
+    "model": "Send a name from GET /v1/models, or leave it out for the default.",
+    "stream": "Send true or false without quotes.",
+    "tools": "Send an array of tool objects, or leave it out.",
+    "max_output_tokens": "Send a whole number, or leave it out.",
+    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
+    "provider": "Send an object with order, only or ignore, or leave it out.",
+    "order": "Send an array of at most 32 provider names.",
+    "only": "Send an array of at most 32 provider names.",
+    "ignore": "Send an array of at most 32 provider names.",
+    "allow_fallbacks": "Send true or false without quotes.",
+}
+
+
+class Responses:
+    """Codec of the Responses API; see `surfaces.base.Surface`."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """OpenAI's Responses."""
+        return Dialect.OPENAI_RESPONSES
+
+    def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
+        """A request in the internal language, or the error object that names what is wrong."""
+        try:
+            if is_crowded(body):
+                return excessive(responses_facts.TOO_MANY)
+            fields = read_fields(body)
+            facts = RESPONSES_READER.read(body)
+        except InvalidJsonError as error:
+            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
+        except UnexpectedShapeError as error:
+            return misshapen(error, REMEDIES)
+        excess = responses_facts.excess_of(facts)
+        if excess is not None:
+            return excessive(excess)
+        return unservable(facts) or request_of(fields, facts)
+
+    def read_conversation(self, request: ChatRequest) -> Conversation:
+        """The whole of a request that goes to an upstream of another dialect."""
+        return conversation_of(request)
+
+    def stream_encoder(self, head: StreamHead) -> StreamEncoder:
+        """What writes one stream for the client."""
+        return PassedStream() if head.is_native else WrittenStream(head)
+
+    def encode_keepalive(self) -> bytes:
+        """A comment line."""
+        return KEEPALIVE
+
+    def status_of(self, error: ErrorBody) -> int:
+        """As it is."""
+        return error.status
+
+    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """The body of an error answer."""
+        return error_body(error, request_id)
+
+    def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
+        """One `error` event; nothing may follow it."""
+        return error_event(error, request_id, None)
+
+    def encode_completion(
+        self, completion: Completion, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer, untouched unless there is something to add."""
+        return extended(completion.raw, extensions) if extensions else completion.raw
+
+    def encode_answer(
+        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The body of a buffered answer that came in another dialect."""
+        return write({**answer_json(answer, head), **(extensions or {})})
+
+
+def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
+    """The request in the internal language."""
+    talk = responses_facts.talk_of(facts)
+    given = facts.max_output_tokens
+    form = facts.text.format if facts.text is not None else None
+    has_wishes = facts.models is not None or facts.provider is not None
+    return ChatRequest(
+        dialect=Dialect.OPENAI_RESPONSES,
+        model=facts.model or "",
+        stream=facts.stream is True,
+        include_usage=True,
+        max_tokens=given if given is not None and given > 0 else None,
+        wants_tools=bool(facts.tools),
+        wants_format=form is not None and form.type != "text",
+        image_count=responses_facts.count_images(facts),
+        input_characters=responses_facts.characters_of(facts),
+        system_text=talk.system_text,
+        first_user_text=talk.first_user_text,
+        last_user_text=talk.last_user_text,
+        has_history=talk.has_history,
+        user=facts.user,
+        wishes=take_wishes(fields, facts) if has_wishes else None,
+        fields=fields,
+    )
+
+
+def unservable(facts: ResponsesBody) -> ErrorBody | None:
+    """The error of a request that is sound, and yet cannot be served as it is."""
+    if facts.background:
+        return refused(
+            "invalid_request",
+            "background answers are not kept here; leave it out, and stream where it takes long.",
+            "background",
+        )
+    if facts.input is None and facts.prompt is None:
+        return refused("invalid_request", f"input is missing. {REMEDIES['input']}", "input")
+    return unknown_state(facts)
+
+
+def unknown_state(facts: ResponsesBody) -> ErrorBody | None:
+    """The error of a request that names something which nobody keeps here."""
+    if facts.previous_response_id is not None:
+        return not_found(
+            "previous_response_id",
+            "No answers are kept here, so none can be gone on from by its id; leave out "
+            "previous_response_id and send the whole conversation as input.",
+        )
+    if facts.conversation is not None:
+        return not_found(
+            "conversation", "No conversations are kept here; send the whole of it as input."
+        )
+    path = responses_facts.referred_item(facts)
+    if path is not None:
+        message = f"{path} refers to an item by its id, and none are kept here; send the item."
+        return refused("invalid_request", message, path)
+    path = responses_facts.referred_file(facts)
+    if path is not None:
+        remedy = "send its bytes as file_data or image_url"
+        return not_found(path, f"{path}: no files are kept here; {remedy}.")
+    return None
+
+
+def excessive(excess: Excess) -> ErrorBody:
+    """The error of a request above a bound."""
+    return refused("invalid_request", excess.message, excess.param)
+
+
+def not_found(param: str, message: str) -> ErrorBody:
+    """A 404 of what an upstream or a worker would have had to keep."""
+    return ErrorBody(
+        status=404,
+        type="invalid_request_error",
+        code="response_not_found",
+        message=message,
+        param=param,
+    )
