@@ -20,12 +20,17 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A fragment of one tool call; `index` tells parallel calls apart."""
+    """A fragment of one tool call; `index` tells parallel calls apart.
+
+    Attributes:
+        signature: the vendor's proof of the call, where it signs calls; opaque.
+    """
 
     index: int = 0
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+    signature: str = ""
 
 
 class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):

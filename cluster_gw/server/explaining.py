@@ -25,11 +25,13 @@ from cluster_gw.server.reading import read_request
 from cluster_gw.server.serving import Serving
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import Surface
+from cluster_gw.surfaces.gemini import GenerateContent
 
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {path.removeprefix("/v1/").partition("/")[0]: path for path in SURFACES}
 )
 """What a surface is called: the first word of its path."""
+GEMINI: Final = "gemini"  # its calls have the model in their paths; here it stands in the body
 LABEL: Final = "explain"
 T = TypeVar("T")
 ANYBODY: Final = Client(id=ANONYMOUS, detail=True)
@@ -118,9 +120,11 @@ def as_sent(text: str) -> bytes:
 
 
 def _surface(name: str) -> Surface:
+    if name == GEMINI:
+        return GenerateContent()
     path = NAMES.get(name) or (name if name in SURFACES else None)
     if path is None:
-        known = ", ".join(NAMES)
+        known = ", ".join((*NAMES, GEMINI))
         raise ClientFault(_unknown("surface", f"there is no surface '{name[:64]}'; {known}"))
     return SURFACES[path]
 

@@ -19,6 +19,7 @@ SESSION_HEADERS: Final = (
     b"x-claude-code-session-id",
     b"x-codex-session-id",
     b"session-id",
+    b"x-goog-request-id",
 )
 TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
 TASKS: Final = MappingProxyType({task.value: task for task in Task})

@@ -21,6 +21,8 @@ from cluster_gw.server.body import Receive
 from cluster_gw.server.hints import echo_label
 from cluster_gw.server.inference import Deps
 from cluster_gw.surfaces import SURFACES
+from cluster_gw.surfaces.base import Surface
+from cluster_gw.surfaces.gemini_models import encode_gemini_model, encode_gemini_models
 from cluster_gw.surfaces.messages_models import Page, encode_vendor_model, encode_vendor_models
 from cluster_gw.surfaces.models import ListedModel, encode_model, encode_models
 from cluster_gw.units import ComboId
@@ -48,11 +50,24 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     is_alias: bool = False
 
 
-class Models:
-    """Serves the listing."""
+class Whole(msgspec.Struct, frozen=True):
+    """Asks for all of it, in Gemini's shape."""
 
-    def __init__(self, deps: Deps) -> None:
+
+WHOLE: Final = Whole()
+
+
+class Models:
+    """Serves the listing.
+
+    Args:
+        deps: what it works with.
+        gemini: in Gemini's shape, whose paths are its own.
+    """
+
+    def __init__(self, deps: Deps, gemini: Surface | None = None) -> None:
         self._deps = deps
+        self._gemini = gemini
 
     async def __call__(
         self,
@@ -69,6 +84,9 @@ class Models:
         # Which of two shapes is known to who asks; both vendors have the same path.
         is_vendor = VERSION_HEADER in headers
         surface = SURFACES["/v1/messages" if is_vendor else "/v1/chat/completions"]
+        page: Page | Whole | None = page_of(scope["query_string"]) if is_vendor else None
+        if self._gemini is not None:
+            surface, page = self._gemini, WHOLE
         answer: bytes | ErrorBody
         if isinstance(client, ErrorBody):
             answer = await self._deps.guard.judge(client, scope, serving.strangers)
@@ -78,7 +96,7 @@ class Models:
                 client,
                 scope["path_params"].get("model"),
                 only_available=wants_available(scope["query_string"]),
-                page=page_of(scope["query_string"]) if is_vendor else None,
+                page=page,
             )
         reply = Reply(send)
         if isinstance(answer, ErrorBody):
@@ -97,7 +115,7 @@ def list_for(
     model: str | None,
     *,
     only_available: bool = False,
-    page: Page | None = None,
+    page: Page | Whole | None = None,
 ) -> bytes | ErrorBody:
     """Encode all models of a client, or one of them; an error when it has no such model.
 
@@ -106,16 +124,20 @@ def list_for(
         client: who asks.
         model: the one that is asked for, by any of its names; None for all that are listed.
         only_available: names that cannot serve are left out.
-        page: the part that is wanted, in Anthropic's shape; None for OpenAI's, which has no parts.
+        page: the part that is wanted, in Anthropic's shape; `WHOLE` for Gemini's; None: OpenAI's.
     """
     if model is not None:
         known = catalog.resolve(model)
         entry = _entry(catalog, client, _label(catalog, model, known))
         if entry is None:
             return model_not_found(model)
+        if isinstance(page, Whole):
+            return encode_gemini_model(entry)
         return encode_model(entry) if page is None else encode_vendor_model(entry)
     entries = [_entry(catalog, client, label) for label in _labels(catalog, client)]
     shown = [one for one in entries if one is not None and (one.available or not only_available)]
+    if isinstance(page, Whole):
+        return encode_gemini_models(shown)
     return encode_models(shown) if page is None else encode_vendor_models(shown, page)
 
 

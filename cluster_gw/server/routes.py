@@ -13,15 +13,24 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.answers import method_not_allowed
 from cluster_gw.server.body import Receive
+from cluster_gw.server.gemini import API as GEMINI_API
+from cluster_gw.server.gemini import GeminiDoor, with_key_header
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
 from cluster_gw.server.token_counts import TokenCounts
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import Surface
+from cluster_gw.surfaces.gemini import GenerateContent
 
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
-VENDOR_PREFIXES: Final = ("/v1/", "/v1beta/")
+GEMINI: Final = GenerateContent()  # of errors; each call has its own
+VENDOR_PREFIXES: Final = ("/v1/", GEMINI_API)
+NO_SUCH_METHOD: Final = 405
+SERVED: Final = (
+    f"{', '.join(SURFACES)}, /v1/models, and generateContent, streamGenerateContent and "
+    "countTokens below /v1beta/models"
+)
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -33,8 +42,9 @@ class FrontDoor:
     endpoint answers its own exceptions.
     """
 
-    def __init__(self, hot: Mapping[str, Inference], rest: Starlette) -> None:
+    def __init__(self, hot: Mapping[str, Inference], gemini: GeminiDoor, rest: Starlette) -> None:
         self._hot = hot
+        self._gemini = gemini
         self._rest = rest
 
     def __call__(
@@ -44,12 +54,17 @@ class FrontDoor:
         endpoint = self._hot.get(scope["path"]) if scope["type"] == "http" else None
         if endpoint is not None and scope["method"] == "POST":
             return endpoint(scope, receive, send)
+        if scope["type"] == "http" and scope["path"].startswith(GEMINI_API):
+            scope = with_key_header(scope)
+            named = self._gemini.find(scope) if scope["method"] == "POST" else None
+            if named is not None:
+                return named(scope, receive, send)
         return self._rest(scope, receive, send)
 
 
 def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
-    models = Models(deps)
+    models, gemini_models = Models(deps), Models(deps, GEMINI)
     hot = {path: Inference(surface, deps) for path, surface in SURFACES.items()}
     counts = TokenCounts(SURFACES[MESSAGES], deps)
     app = Starlette(
@@ -58,17 +73,22 @@ def build_app(deps: Deps) -> FrontDoor:
             Route("/v1/messages/count_tokens", counts, methods=["POST"]),
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
+            Route("/v1beta/models", gemini_models, methods=["GET"]),
+            Route("/v1beta/models/{model:path}", gemini_models, methods=["GET"]),
         ],
         exception_handlers={404: _unrouted_answer(deps), 405: _unrouted_answer(deps)},
     )
     app.router.redirect_slashes = False
-    return FrontDoor(hot, app)
+    return FrontDoor(hot, GeminiDoor(deps), app)
 
 
 def _unrouted_answer(deps: Deps) -> Answer:
     async def answer(request: Request, exc: Exception) -> Response:
         status = exc.status_code if isinstance(exc, HTTPException) else 500
         allowed = (exc.headers or {}) if isinstance(exc, HTTPException) else {}
+        is_call = request.method == "POST" and request.url.path.startswith(GEMINI_API)
+        if status == NO_SUCH_METHOD and is_call:
+            status, allowed = 404, {}  # the path of a model with a call that is not served
         error = _unrouted(request.url.path, request.method, status)
         request_id = deps.mint_id()
         surface = _surface_of(request.url.path)
@@ -84,19 +104,21 @@ def _unrouted_answer(deps: Deps) -> Answer:
 
 def _surface_of(path: str) -> Surface:
     """The surface whose error shape is known to who asks for a path."""
+    if path.startswith(GEMINI_API):
+        return GEMINI
     return SURFACES[MESSAGES] if path.startswith(MESSAGES) else SURFACES[CHAT]
 
 
 def _unrouted(path: str, method: str, status: int) -> ErrorBody:
     shown = path[:128]
-    if status == 405:  # noqa: PLR2004
+    if status == NO_SUCH_METHOD:
         return method_not_allowed(method, path)
     if path.startswith(VENDOR_PREFIXES):
         return ErrorBody(
             status=404,
             type="invalid_request_error",
             code="surface_not_supported",
-            message=f"{shown} is not served here; {', '.join(SURFACES)} and /v1/models are.",
+            message=f"{shown} is not served here; {SERVED} are.",
         )
     return ErrorBody(
         status=404,

@@ -1,4 +1,4 @@
-"""`POST /v1/messages/count_tokens`: the gateway's own estimate, without a call to any provider."""
+"""Counts of tokens: the gateway's own estimate, without a call to any provider."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -19,11 +19,18 @@ from cluster_gw.wire.json_codec import write
 
 
 class TokenCounts:
-    """Answers how many tokens a request of one surface would take in."""
+    """Answers how many tokens a request of one surface would take in.
 
-    def __init__(self, surface: Surface, deps: Deps) -> None:
+    Args:
+        surface: what reads the request.
+        deps: what it works with.
+        member: what the answer calls the number.
+    """
+
+    def __init__(self, surface: Surface, deps: Deps, member: str = "input_tokens") -> None:
         self._surface = surface
         self._deps = deps
+        self._member = member
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one count (ASGI)."""
@@ -38,7 +45,7 @@ class TokenCounts:
         elif isinstance(counted, int):
             own = id_headers(self._surface.dialect, request_id)
             answer = [*identity_headers(label, request_id), *own, JSON_TYPE]
-            await reply.whole(200, answer, write({"input_tokens": counted}))
+            await reply.whole(200, answer, write({self._member: counted}))
 
     async def _count(
         self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes], receive: Receive

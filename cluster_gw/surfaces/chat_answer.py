@@ -42,10 +42,24 @@ def choice_json(index: int, choice: Choice) -> dict[str, Any]:
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments},
+                **signature_json(call.signature),
             }
             for call in calls
         ]
     return {"index": index, "message": message, "finish_reason": choice.finish_reason}
+
+
+def signature_json(signature: str) -> dict[str, Any]:
+    """The vendor's proof of a call, for clients that send calls back as they got them.
+
+    It stands there twice: under the name that Google's own OpenAI API gives it, and under ours.
+    """
+    if not signature:
+        return {}
+    return {
+        "gemini_thought_signature": signature,
+        "extra_content": {"google": {"thought_signature": signature}},
+    }
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:

@@ -94,7 +94,8 @@ def turn_of(message: FullMessage, path: str, lost: list[str]) -> Turn:
         parts.append(Refusal(text=message.refusal))
     for number, call in enumerate(message.tool_calls or ()):
         if call.function is not None:
-            parts.append(use_of(call.function, call.id or f"call_{number}"))
+            use = use_of(call.function, call.id or f"call_{number}")
+            parts.append(msgspec.structs.replace(use, signature=call.signature))
     if message.function_call is not None:  # the old way has no ids: the name stands for it
         parts.append(use_of(message.function_call, message.function_call.name))
     return Turn(role=Role.ASSISTANT, parts=tuple(parts))

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
-from cluster_gw.surfaces.chat_answer import usage_json
+from cluster_gw.surfaces.chat_answer import signature_json, usage_json
 from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.wire.json_codec import (
     InvalidJsonError,
@@ -128,6 +128,7 @@ def call_json(call: ToolCallDelta) -> dict[str, Any]:
         "id": call.id or f"call_{call.index}",
         "type": "function",
         "function": {"name": call.name, **function},
+        **signature_json(call.signature),
     }
 
 

@@ -54,11 +54,32 @@ class CalledFunction(msgspec.Struct):
     arguments: str | None = None
 
 
+class GoogleContent(msgspec.Struct):
+    """What Google's OpenAI API adds to a call."""
+
+    thought_signature: str | None = None
+
+
+class ExtraContent(msgspec.Struct):
+    """`extra_content` of a call."""
+
+    google: GoogleContent | None = None
+
+
 class Call(msgspec.Struct):
     """A call of a tool that the model made before."""
 
     function: CalledFunction | None = None
     id: str | None = None
+    gemini_thought_signature: str | None = None
+    extra_content: ExtraContent | None = None
+
+    @property
+    def signature(self) -> str:
+        """The vendor's proof of the call, by either of its names."""
+        google = self.extra_content.google if self.extra_content is not None else None
+        named = google.thought_signature if google is not None else None
+        return self.gemini_thought_signature or named or ""
 
 
 class FullMessage(msgspec.Struct):

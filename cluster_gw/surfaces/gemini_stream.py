@@ -1,0 +1,181 @@
+"""A stream of generateContent: an upstream's frames passed on, or written anew.
+
+Frames come as server-sent events, or as the items of one JSON array to a client that did not ask
+for events. There is no end marker: a good stream ends with the frame that has a finish reason.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from cluster_gw.canonical.conversation import ToolUse
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
+from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces.base import StreamHead
+from cluster_gw.surfaces.chat_stream import extended
+from cluster_gw.surfaces.gemini_answer import (
+    MALFORMED,
+    call_json,
+    candidate_json,
+    finish_reason,
+    response_json,
+    thought_json,
+)
+from cluster_gw.surfaces.gemini_errors import error_body
+from cluster_gw.wire.json_codec import write
+from cluster_gw.wire.sse import encode_comment, encode_data
+
+
+class Framing(Protocol):
+    """How the frames of one stream are told apart."""
+
+    @property
+    def keepalive(self) -> bytes:
+        """Bytes that clients ignore."""
+
+    def frame(self, payload: bytes) -> bytes:
+        """The bytes of one frame."""
+
+    def end(self) -> bytes:
+        """What follows the last frame."""
+
+
+class EventFraming:
+    """Server-sent events."""
+
+    keepalive = encode_comment(b"keep-alive")
+
+    def frame(self, payload: bytes) -> bytes:
+        """One event."""
+        return encode_data(payload)
+
+    def end(self) -> bytes:
+        """Nothing: the connection says it."""
+        return b""
+
+
+class ArrayFraming:
+    """The items of one JSON array."""
+
+    keepalive = b"\n"
+
+    def __init__(self) -> None:
+        self._before = b"["
+
+    def frame(self, payload: bytes) -> bytes:
+        """One item, with what stands before it."""
+        before, self._before = self._before, b",\n"
+        return before + payload
+
+    def end(self) -> bytes:
+        """The end of the array, which may have stayed empty."""
+        return b"[]" if self._before == b"[" else b"]"
+
+
+class PassedStream:
+    """Passes frames of the same dialect on; see `surfaces.base.StreamEncoder`."""
+
+    def __init__(self, framing: Framing) -> None:
+        self._framing = framing
+
+    def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
+        """The frame of one event."""
+        if event.fault is not None or not event.raw:
+            return b""
+        payload = extended(event.raw, extensions) if extensions else event.raw
+        # An event of several lines is sound in its dialect, but would break our framing.
+        return self._framing.frame(payload.replace(b"\n", b" "))
+
+    def done(self) -> bytes:
+        """The end of the framing."""
+        return self._framing.end()
+
+    def error(self, error: ErrorBody, request_id: str) -> bytes:
+        """One frame with the error object; nothing may follow it."""
+        return self._framing.frame(error_body(error, request_id)) + self._framing.end()
+
+
+class WrittenStream:
+    """Writes frames for events of another dialect; see `surfaces.base.StreamEncoder`.
+
+    A call goes out whole, as the vendor has it, so its fragments wait until something else follows.
+    The last frame waits for the end, because it has finish reason and usage in it.
+    """
+
+    def __init__(self, head: StreamHead, framing: Framing) -> None:
+        self._head = head
+        self._framing = framing
+        self._calls: dict[int, ToolUse] = {}
+        self._is_broken = False
+        self._usage: Usage | None = None
+        self._reason: str | None = None
+        self._extensions: Mapping[str, Any] = {}
+
+    def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
+        """The frame of one event; none for what this dialect has no words for."""
+        if event.usage is not None:
+            self._usage = event.usage
+        if event.fault is not None:
+            return b""
+        if extensions:
+            self._extensions = extensions
+        parts = self._parts(event)
+        if event.finish_reason:
+            self._reason = event.finish_reason
+        return self._frame([candidate_json(0, parts)]) if parts else b""
+
+    def done(self) -> bytes:
+        """The frame that ends the answer, and the end of the framing."""
+        parts = self._whole_calls() or [{"text": ""}]
+        reason = MALFORMED if self._is_broken else finish_reason(self._reason)
+        last = self._frame([candidate_json(0, parts, reason)], self._usage, self._extensions)
+        return last + self._framing.end()
+
+    def error(self, error: ErrorBody, request_id: str) -> bytes:
+        """One frame with the error object; nothing may follow it."""
+        return self._framing.frame(error_body(error, request_id)) + self._framing.end()
+
+    def _parts(self, event: StreamEvent) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = []
+        proof = "" if event.tool_calls or event.is_redacted else event.signature
+        thought = thought_json(event.reasoning, proof)
+        if thought is not None:
+            parts += [*self._whole_calls(), thought]
+        if event.text:
+            parts += [*self._whole_calls(), {"text": event.text}]
+        for delta in event.tool_calls:
+            if self._begins(delta):
+                parts += self._whole_calls()
+            self._take(delta)
+        return parts
+
+    def _begins(self, delta: ToolCallDelta) -> bool:
+        """Whether a fragment is the first of a call; some vendors number every call 0."""
+        known = self._calls.get(delta.index)
+        if known is None:
+            return False
+        return bool(delta.id and known.id and delta.id != known.id)
+
+    def _take(self, delta: ToolCallDelta) -> None:
+        known = self._calls.get(delta.index) or ToolUse(id="", name="", arguments="")
+        self._calls[delta.index] = ToolUse(
+            id=known.id or delta.id or "",
+            name=known.name or delta.name or "",
+            arguments=known.arguments + delta.arguments,
+            signature=known.signature or delta.signature,
+        )
+
+    def _whole_calls(self) -> list[dict[str, Any]]:
+        """The calls that waited, as parts; one whose arguments are no object is left out."""
+        calls, self._calls = self._calls, {}
+        found = [call_json(calls[index]) for index in sorted(calls)]
+        self._is_broken = self._is_broken or None in found
+        return [part for part in found if part is not None]
+
+    def _frame(
+        self,
+        candidates: list[dict[str, Any]],
+        usage: Usage | None = None,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        document = {**response_json(candidates, usage, self._head), **(extensions or {})}
+        return self._framing.frame(write(document))
