@@ -53,6 +53,8 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         is_redacted: `signature` stands for a thought that is not shown.
         is_refusal: `text` says that the model will not.
         stop_sequence: the text that ended the answer, where the vendor says so.
+        is_structure: the frame only opens or closes what other frames say; dialects of many such
+            frames would else look empty.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """
@@ -73,6 +75,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_redacted: bool = False
     is_refusal: bool = False
     stop_sequence: str | None = None
+    is_structure: bool = False
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -5,8 +5,9 @@ from typing import Final, Protocol
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.providers.base import Provider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
+from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 
-SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI})
+SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES})
 
 
 class RouteFacts(Protocol):
@@ -30,4 +31,6 @@ def provider_for(route: RouteFacts) -> Provider:
     """
     if route.dialect not in SUPPORTED_DIALECTS:
         raise ValueError(f"no upstream codec speaks {route.dialect}")
+    if route.dialect is Dialect.OPENAI_RESPONSES:
+        return OpenAIResponsesProvider(route.quirks)
     return OpenAIChatProvider(route.quirks)

@@ -11,8 +11,9 @@ import msgspec
 from cluster_gw.wire.json_codec import JsonReader
 from cluster_gw.wire.openai_chat import AnyObject, Names, ProviderWishes
 
-SIGNED_BY_VENDOR: Final = "openai-responses."
-"""Stands before encrypted reasoning of this vendor wherever it travels as a signature."""
+SIGNED_BY_VENDOR: Final = "Z3c6b3BlbmFp"
+"""Stands before encrypted reasoning of this vendor wherever it travels as a signature. Base64 of
+`gw:openai`: some dialects have signatures in base64 only."""
 KEPT_FOR_OTHERS: Final = "gw1"
 """Opens encrypted reasoning that is in truth the signature of another vendor."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings import Loaded, load_bytes
-from cluster_gw.settings.strategies import STRATEGIES
+from cluster_gw.settings.strategies import RUNNABLE_DIALECTS, STRATEGIES
 
 FaultsOf = Callable[..., list[str]]
 Document = dict[str, Any]
@@ -148,8 +148,9 @@ FAULTS = [
     ),
     (
         "providers.far.dialect",
-        "anthropic",
-        'providers.far.dialect: "anthropic" is not available yet in this version; use "openai"',
+        "gemini",
+        'providers.far.dialect: "gemini" is not available yet in this version; use '
+        + " or ".join(f'"{known}"' for known in sorted(RUNNABLE_DIALECTS)),
     ),
     (
         "providers.far.dialect",

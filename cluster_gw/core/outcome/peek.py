@@ -171,6 +171,8 @@ class Peek:
             return rejected(TOO_LARGE, f"no content in the first {self._bytes} bytes")
         if event.tool_calls or (event.reasoning and not event.reasoning.isspace()):
             return HOLD
+        if event.is_structure:
+            return HOLD
         self._blank += 1
         if self._blank >= self._policy.max_blank:
             return rejected(BLANK, f"{self._blank} events without content")

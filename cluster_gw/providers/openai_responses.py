@@ -1,0 +1,194 @@
+"""The upstream codec of OpenAI's Responses dialect."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Conversation, Translated
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.quota import Observation
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers import quirks
+from cluster_gw.providers.openai_chat import (
+    BASE_HEADERS,
+    JSON_TYPES,
+    MODELS_PATH,
+    NOT_STREAM_TYPES,
+)
+from cluster_gw.providers.openai_errors import (
+    UNREAD,
+    content_fault,
+    document_of,
+    in_band_fault,
+    malformed_fault,
+    status_fault,
+)
+from cluster_gw.providers.openai_responses_answer import answer_of, completion_of
+from cluster_gw.providers.openai_responses_conversation import request_json
+from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
+from cluster_gw.providers.openai_stream import NO_ERROR
+from cluster_gw.providers.quota_headers import read_quota
+from cluster_gw.wire.error_body import read_error
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    JsonReader,
+    UnexpectedShapeError,
+    UnpairedSurrogateError,
+    raw,
+    write,
+)
+from cluster_gw.wire.openai_responses import KEPT_FOR_OTHERS, RESPONSE_READER
+
+PATH: Final = "/responses"
+FAILED: Final = "failed"
+LENGTH: Final = "max_output_tokens"
+FOREIGN: Final = f'"{KEPT_FOR_OTHERS}'.encode()
+ITEMS_READER: Final = JsonReader[str | list[Fields]](str | list[Fields])
+
+
+class OpenAIResponsesProvider:
+    """Codec of one platform; see `providers.base.Provider`.
+
+    Args:
+        quirk_names: names out of `quirks.QUIRKS`.
+    """
+
+    def __init__(self, quirk_names: Iterable[str] = ()) -> None:
+        self._quirk = quirks.combine(quirk_names)
+
+    @property
+    def dialect(self) -> Dialect:
+        """OpenAI's Responses."""
+        return Dialect.OPENAI_RESPONSES
+
+    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
+        """The full URL of a generation call; a base that already names it is left alone."""
+        base = base_url.rstrip("/")
+        return base if base.endswith(PATH) else base + PATH
+
+    def stream_url(self, base_url: str, model: str = "") -> str:
+        """The same."""
+        return self.url(base_url, model)
+
+    def check_url(self, base_url: str) -> str | None:
+        """The list of models, or what the platform has in its place; None where that is metered."""
+        if self._quirk.metered_checks:
+            return None
+        path = self._quirk.check_path or MODELS_PATH
+        return base_url.rstrip("/").removesuffix(PATH) + path
+
+    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
+        """Headers of a call."""
+        bearer = (("authorization", f"Bearer {secret}"),) if secret else ()
+        return (*BASE_HEADERS, *bearer, *self._quirk.headers)
+
+    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+        """The client's own members with the upstream's model and the platform's quirks.
+
+        What other vendors signed is left out: this one would refuse the request for it.
+        """
+        fields = dict(request.fields)
+        fields["model"] = raw(model)
+        if request.is_bounded and request.max_tokens is not None:
+            fields[LENGTH] = raw(request.max_tokens)
+        given = fields.get("input")
+        if given is not None and FOREIGN in bytes(given):
+            fields["input"] = without_foreign(bytes(given))
+        return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
+
+    def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
+        """The body for a request that came in another dialect, with the platform's quirks."""
+        lost: list[str] = []
+        document = request_json(conversation, model, lost)
+        fields = {name: raw(value) for name, value in document.items()}
+        wants_tools = bool(conversation.tools)
+        body = write(quirks.apply(self._quirk, fields, wants_tools=wants_tools))
+        lost += [name for name in self._quirk.drop if name in document]
+        return Translated(body=body, lost=tuple(lost))
+
+    def stream_decoder(self, secret: str | None = None) -> ResponsesStreamDecoder:
+        """A fresh decoder for one stream."""
+        return ResponsesStreamDecoder(secret)
+
+    def is_stream(self, content_type: str) -> bool:
+        """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
+        return content_type.partition(";")[0].strip().lower() not in NOT_STREAM_TYPES
+
+    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
+        """The fault of a 200 that answered a streaming request with something else."""
+        document = document_of(body)
+        facts = None if document is UNREAD else read_error(document)
+        if facts is not None and is_error(document):
+            return in_band_fault(facts, document, secret)
+        return content_fault(content_type, body, "an event stream")
+
+    def decode_completion(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Completion | Fault:
+        """A buffered 200 as a completion, or the fault it is in truth."""
+        try:
+            answer = RESPONSE_READER.read(body)
+        except (UnexpectedShapeError, UnpairedSurrogateError):
+            return no_answer(body, secret)
+        except InvalidJsonError:
+            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
+                return malformed_fault("the answer is no JSON")
+            return content_fault(content_type, body, "JSON")
+        has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
+        if has_error or answer.status == FAILED or answer.output is None:
+            return no_answer(body, secret)
+        return completion_of(body, answer)
+
+    def read_answer(self, completion: Completion) -> Answer:
+        """The whole of a buffered answer, for a client of another dialect."""
+        return answer_of(completion)
+
+    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
+        """What an answer states about the platform's limits."""
+        return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
+
+    def decode_error(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        now_ms: int,
+        secret: str | None = None,
+    ) -> Fault:
+        """An answer with an error status as a fault."""
+        return status_fault(status, headers, body, now_ms, secret)
+
+
+def is_error(document: object) -> bool:
+    """Whether a document tells of an error; an answer has an empty `error` and a message inside."""
+    return isinstance(document, dict) and (bool(document.get("error")) or "output" not in document)
+
+
+def no_answer(body: bytes, secret: str | None) -> Fault:
+    """The fault of an answer that holds an error, or no output at all."""
+    document = document_of(body)
+    facts = read_error(document) if is_error(document) else None
+    if facts is None:
+        return malformed_fault("the answer holds no output of its format")
+    return in_band_fault(facts, document, secret)
+
+
+def without_foreign(given: bytes) -> msgspec.Raw:
+    """The input without thoughts that another vendor signed.
+
+    It was read by the surface, so its items are objects.
+    """
+    items = ITEMS_READER.read(given)
+    if isinstance(items, str):
+        return msgspec.Raw(given)
+    return raw([item for item in items if not is_foreign(item)])
+
+
+def is_foreign(item: Fields) -> bool:
+    """Whether an item is a thought, or stands for a call, that another vendor signed."""
+    encrypted = item.get("encrypted_content")
+    return encrypted is not None and bytes(encrypted).startswith(FOREIGN)

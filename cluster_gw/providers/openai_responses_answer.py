@@ -1,0 +1,97 @@
+"""A buffered answer of the Responses dialect: its facts, and the whole of it."""
+
+from typing import Final
+
+from cluster_gw.canonical.answer import Answer, Choice
+from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
+from cluster_gw.canonical.events import Completion, ToolCallDelta
+from cluster_gw.providers.openai_responses_facts import (
+    MESSAGE,
+    REASONING,
+    call_arguments,
+    call_id,
+    call_name,
+    is_call,
+    reason_of_cut,
+    reason_of_whole,
+    signature_of,
+    thought_of,
+    usage_of,
+)
+from cluster_gw.wire.openai_responses import RESPONSE_READER, OutputItem, ResponseBody
+
+FUNCTION_CALL: Final = "function_call"
+
+
+def completion_of(body: bytes, answer: ResponseBody) -> Completion:
+    """The facts of a sound answer."""
+    output = answer.output or []
+    calls = tuple(
+        ToolCallDelta(index=place, id=call_id(item), name=call_name(item), arguments=arguments)
+        for place, item in enumerate(filter(is_call, output))
+        for arguments in (call_arguments(item),)
+    )
+    text = "".join([said_by(item) for item in output])
+    thoughts = sum(len(thought_of(item)) for item in output if item.type == REASONING)
+    called = sum(len(call.name or "") + len(call.arguments) for call in calls)
+    return Completion(
+        raw=body,
+        text=text,
+        characters=len(text) + thoughts + called,
+        tool_calls=calls,
+        finish_reason=finish_of(answer),
+        usage=usage_of(answer.usage),
+    )
+
+
+def finish_of(answer: ResponseBody) -> str | None:
+    """Why it ended; None when it does not say that it did."""
+    if answer.status == "completed":
+        return reason_of_whole(
+            has_calls=any(item.type == FUNCTION_CALL for item in answer.output or ())
+        )
+    return reason_of_cut(answer.incomplete_details) if answer.status == "incomplete" else None
+
+
+def said_by(item: OutputItem) -> str:
+    """Text of a message; a refusal is an answer as well."""
+    if item.type != MESSAGE:
+        return ""
+    return "".join([part.text or part.refusal or "" for part in item.content or ()])
+
+
+def answer_of(completion: Completion) -> Answer:
+    """The whole of a completion that this codec decoded, so it can be read again."""
+    answer = RESPONSE_READER.read(completion.raw)
+    parts: list[Part] = []
+    for item in answer.output or ():
+        if item.type == REASONING:
+            thought, signature = thought_of(item), signature_of(item)
+            if thought or signature:
+                parts.append(Thinking(text=thought, signature=signature, is_redacted=not thought))
+        elif item.type == MESSAGE:
+            parts += parts_of(item)
+        elif item.type == FUNCTION_CALL:
+            parts.append(
+                ToolUse(
+                    id=call_id(item) or f"call_{len(parts)}",
+                    name=call_name(item),
+                    arguments=item.arguments or "{}",
+                )
+            )
+    return Answer(
+        id=answer.id or "",
+        choices=(Choice(parts=tuple(parts), finish_reason=completion.finish_reason or "stop"),),
+        usage=completion.usage,
+    )
+
+
+def parts_of(item: OutputItem) -> list[Part]:
+    """The parts of a message."""
+    parts: list[Part] = []
+    for given in item.content or ():
+        if given.refusal:
+            parts.append(Refusal(text=given.refusal))
+        elif given.text:
+            parts.append(Text(text=given.text))
+    return parts
