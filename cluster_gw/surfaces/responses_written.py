@@ -84,7 +84,8 @@ class WrittenStream:
         if event.reasoning:
             self._think(event.reasoning, frames)
         if event.signature:
-            self._sign(event, frames)
+            kind = Kept.REDACTED if event.is_redacted else Kept.THOUGHT
+            self._sign(event.signature, Kept.CALL if event.tool_calls else kind, frames)
         if event.text:
             self._say(event.text, frames, is_refusal=event.is_refusal)
         for delta in event.tool_calls:
@@ -135,14 +136,11 @@ class WrittenStream:
         self._announce(item, reasoning_json(item.id, "", ""), frames)
         return item
 
-    def _sign(self, event: StreamEvent, frames: list[bytes]) -> None:
+    def _sign(self, signature: str, kind: Kept, frames: list[bytes]) -> None:
         item = self._speech
-        kind = Kept.REDACTED if event.is_redacted else Kept.THOUGHT
-        if event.tool_calls:
-            kind = Kept.CALL
         if item is None or item.kind != "rs" or item.signature or kind is not Kept.THOUGHT:
             item = self._begin_thought(frames)
-        item.signature, item.signed = event.signature, kind
+        item.signature, item.signed = signature, kind
         if kind is not Kept.THOUGHT:
             self._close_speech(frames)
 
@@ -211,6 +209,8 @@ class WrittenStream:
             call = None
         if call is None:
             self._close_speech(frames)
+            if delta.signature:
+                self._sign(delta.signature, Kept.CALL, frames)
             item = self._new_item("fc")
             call = self._calls[delta.index] = item
             item.call_id = delta.id or f"call_{self._head.id}_{item.place}"

@@ -22,6 +22,9 @@ STREAMS = sorted(FOLDER.glob("*.sse"))
 def summary(event: StreamEvent) -> dict[str, Any]:
     facts: dict[str, Any] = msgspec.to_builtins(event)
     del facts["raw"], facts["is_plain"]  # the bytes, and what the other members say already
+    for call in facts["tool_calls"]:
+        if not call["signature"]:
+            del call["signature"]
     return {name: value for name, value in facts.items() if value not in ("", None, False, 0, ())}
 
 

@@ -20,7 +20,6 @@ EVENTS = st.one_of(
     st.builds(StreamEvent, signature=PIECES, is_redacted=st.booleans()),
     st.builds(
         StreamEvent,
-        signature=st.sampled_from(["", "s"]),
         tool_calls=st.lists(
             st.builds(
                 ToolCallDelta,
@@ -28,6 +27,7 @@ EVENTS = st.one_of(
                 id=st.none() | st.sampled_from(["a", "b"]),
                 name=st.none() | st.just("f"),
                 arguments=st.sampled_from(["", "{", "}"]),
+                signature=st.sampled_from(["", "s"]),
             ),
             min_size=1,
             max_size=2,
@@ -119,7 +119,17 @@ def test_nothing_that_was_said_is_lost(events: list[StreamEvent]) -> None:
     said = [call.arguments for e in events for call in e.tool_calls]
     assert sorted("".join(arguments)) == sorted("".join(said))
     signed = [item["encrypted_content"] for item in output if item.get("encrypted_content")]
-    assert [text[5:] for text in signed] == [e.signature for e in events if e.signature]
+    thoughts_signed = [text[5:] for text in signed if not text.startswith("gw1c.")]
+    assert thoughts_signed == [e.signature for e in events if e.signature]
+
+
+def test_signature_of_a_call_stands_before_it() -> None:
+    call = ToolCallDelta(id="a", name="f", arguments="{}", signature="proof")
+
+    output = written(StreamEvent(tool_calls=(call,)))[-1]["response"]["output"]
+
+    assert [item["type"] for item in output] == ["reasoning", "function_call"]
+    assert output[0]["encrypted_content"] == "gw1c.proof"
 
 
 def test_usage_and_reason_of_the_end_stand_in_the_last_event() -> None:
