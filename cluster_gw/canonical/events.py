@@ -53,8 +53,8 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         is_redacted: `signature` stands for a thought that is not shown.
         is_refusal: `text` says that the model will not.
         stop_sequence: the text that ended the answer, where the vendor says so.
-        is_structure: the frame only opens or closes what other frames say; dialects of many such
-            frames would else look empty.
+        is_structure: the frame only opens or closes what other frames say, or shows a tool of the
+            vendor's own at work; dialects of many such frames would else look empty.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """

@@ -21,7 +21,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import find_violation
-from cluster_gw.pipeline.translation import request_body
+from cluster_gw.pipeline.translation import headers_with, request_body
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
@@ -152,7 +152,7 @@ class Attempt:
             self.dog.cap(hedge_at_s, FaultKind.HEDGE)
 
     async def _call(self) -> Opened:
-        target, request = self.target, self._exchange.request
+        target, request, hints = self.target, self._exchange.request, self._exchange.hints
         timeouts = target.route.timeouts
         # Connecting has a bound of its own; the wait for headers starts when the call is sent.
         self.dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
@@ -161,7 +161,7 @@ class Attempt:
             return Broken(fault=body)
         call = UpstreamCall(
             url=target.stream_url if request.stream else target.url,
-            headers=target.headers,
+            headers=target.headers if not hints.features else headers_with(hints, target),
             body=body,
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,

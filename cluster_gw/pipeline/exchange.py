@@ -33,6 +33,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         max_wait_ms: longest wait for capacity, None for the configured one.
         detail: the client may and wants to see how its request was routed.
         task: the kind of work; `auto` when unset.
+        features: `anthropic-beta`, for upstreams of that vendor's dialect; empty when unset.
     """
 
     label: str
@@ -42,6 +43,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_label: str | None = None
     session_label: str | None = None
     task: Task = Task.AUTO
+    features: str = ""
 
 
 class Spent(msgspec.Struct, gc=False):

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.canonical.request import Dialect
+from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.wire.json_codec import UnexpectedShapeError
@@ -40,6 +41,16 @@ def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
     lost = dict.fromkeys((*conversation.lost, *translated.lost))
     exchange.warnings = (*(f"dropped {name}" for name in lost), *translated.changed)
     return translated.body
+
+
+def headers_with(hints: Hints, target: Target) -> tuple[tuple[str, str], ...]:
+    """The headers of a call of a client that names features of a vendor.
+
+    They are that vendor's own: an upstream of another dialect has none of that name.
+    """
+    if target.dialect is not Dialect.ANTHROPIC:
+        return target.headers
+    return (*target.headers, ("anthropic-beta", hints.features))
 
 
 def answer_body(

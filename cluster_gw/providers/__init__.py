@@ -3,11 +3,14 @@
 from typing import Final, Protocol
 
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.providers.base import Provider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 
-SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES})
+SUPPORTED_DIALECTS: Final = frozenset(
+    {Dialect.OPENAI, Dialect.OPENAI_RESPONSES, Dialect.ANTHROPIC}
+)
 
 
 class RouteFacts(Protocol):
@@ -33,4 +36,6 @@ def provider_for(route: RouteFacts) -> Provider:
         raise ValueError(f"no upstream codec speaks {route.dialect}")
     if route.dialect is Dialect.OPENAI_RESPONSES:
         return OpenAIResponsesProvider(route.quirks)
+    if route.dialect is Dialect.ANTHROPIC:
+        return AnthropicProvider(route.quirks)
     return OpenAIChatProvider(route.quirks)

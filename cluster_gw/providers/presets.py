@@ -2,7 +2,6 @@
 
 Free tiers change without notice: limits, model names and day resets here are starting values that
 were not measured against the platforms, and an operator overrides any of them. Limits are per key.
-Only platforms that speak the OpenAI dialect are listed.
 """
 
 from collections.abc import Mapping
@@ -99,6 +98,20 @@ LIST: Final = (
         default_models=(
             PresetModel(
                 model="gpt-4o-mini", name="GPT-4o mini", context_window=128_000, vision=True
+            ),
+        ),
+    ),
+    Preset(
+        name="anthropic",
+        base_url="https://api.anthropic.com/v1",
+        env="ANTHROPIC_API_KEY",
+        dialect=Dialect.ANTHROPIC,
+        default_models=(
+            PresetModel(
+                model="claude-sonnet-4-5",
+                name="Claude Sonnet 4.5",
+                context_window=200_000,
+                vision=True,
             ),
         ),
     ),

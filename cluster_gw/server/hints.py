@@ -21,11 +21,13 @@ SESSION_HEADERS: Final = (
     b"session-id",
     b"x-goog-request-id",
 )
+FEATURES_HEADER: Final = b"anthropic-beta"
+FEATURES: Final = re.compile(rb"[A-Za-z0-9._, -]{1,1024}")
 TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
 TASKS: Final = MappingProxyType({task.value: task for task in Task})
 HINT_HEADERS: Final = frozenset(
     {
-        *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail"),
+        *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", FEATURES_HEADER),
         *RUN_HEADERS,
         *SESSION_HEADERS,
         *TASK_HEADERS,
@@ -57,6 +59,9 @@ def decode_hints(
     wait_s = _duration_s(headers.get(b"x-gw-max-wait"))
     if wait_s is not None and wait_s < 0:
         return bad_duration("X-Gw-Max-Wait")
+    features = headers.get(FEATURES_HEADER, b"")
+    if features and FEATURES.fullmatch(features) is None:
+        return bad_features()
     task = TASKS.get((_first(headers, TASK_HEADERS) or Task.AUTO).strip().lower())
     if task is None:
         return bad_task()
@@ -68,6 +73,7 @@ def decode_hints(
         run_label=_first(headers, RUN_HEADERS),
         session_label=_first(headers, SESSION_HEADERS),
         task=task,
+        features=features.decode(),
     )
 
 
@@ -79,6 +85,18 @@ def bad_duration(header: str) -> ErrorBody:
         code="invalid_header",
         param=header,
         message=f"{header} must be a duration such as '30', '30s' or '1500ms', above 0.",
+    )
+
+
+def bad_features() -> ErrorBody:
+    """The error of names of features that no vendor has."""
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_header",
+        param="anthropic-beta",
+        message="anthropic-beta must hold names of features, separated by commas, at most 1024 "
+        "characters.",
     )
 
 

@@ -64,7 +64,7 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         preset: name of a bundled provider.
-        dialect: API it speaks; this version has `openai` and `openai-responses`.
+        dialect: API it speaks.
         base_url: where it is, up to and including `/v1`; without credentials.
         keyless: whether it is called without a credential.
         limits: bounds of each of its keys over all models; a key's own bounds win.

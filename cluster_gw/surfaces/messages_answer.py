@@ -9,6 +9,7 @@ from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Usage
 from cluster_gw.surfaces.base import StreamHead
+from cluster_gw.wire.anthropic_messages import FOREIGN, FOREIGN_CALL
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any
 
 STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -20,10 +21,6 @@ STOP_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "content_filter": "refusal",
     }
 )
-FOREIGN: Final = "gw:"
-"""Before the signature of a thought that another vendor's model had; no signature may follow."""
-FOREIGN_CALL: Final = "gw-call:"
-"""Before another vendor's signature of the call that follows: calls have none in this dialect."""
 MALFORMED: Final = "malformed_arguments"
 NO_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 

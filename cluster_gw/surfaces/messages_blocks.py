@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
-from cluster_gw.surfaces.messages_answer import FOREIGN, FOREIGN_CALL, clean_id, object_of
+from cluster_gw.surfaces.messages_answer import clean_id, object_of
+from cluster_gw.wire.anthropic_messages import FOREIGN, FOREIGN_CALL
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_event
 

@@ -23,7 +23,6 @@ from cluster_gw.canonical.conversation import (
     Turn,
 )
 from cluster_gw.canonical.request import ChatRequest
-from cluster_gw.surfaces.messages_answer import FOREIGN, FOREIGN_CALL
 from cluster_gw.wire.anthropic_conversation import (
     FULL_READER,
     FullBlock,
@@ -32,7 +31,7 @@ from cluster_gw.wire.anthropic_conversation import (
     FullSource,
     InnerBlock,
 )
-from cluster_gw.wire.anthropic_messages import SIGNED
+from cluster_gw.wire.anthropic_messages import FOREIGN, FOREIGN_CALL, SIGNED
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.openai_messages import present
 

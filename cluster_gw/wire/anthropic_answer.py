@@ -29,12 +29,12 @@ class AnswerBlock(msgspec.Struct):
     """One block of an answer, or the beginning of one."""
 
     type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    data: str = ""
-    id: str = ""
-    name: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    id: str | None = None
+    name: str | None = None
     input: msgspec.Raw = NOTHING
 
 
@@ -42,7 +42,7 @@ class AnswerBody(msgspec.Struct):
     """A buffered answer, and the message that opens a stream."""
 
     type: str = ""
-    id: str = ""
+    id: str | None = None
     content: list[AnswerBlock] | None = None
     stop_reason: str | None = None
     stop_sequence: str | None = None
@@ -52,11 +52,11 @@ class AnswerBody(msgspec.Struct):
 class Delta(msgspec.Struct, gc=False):
     """What an event adds, to a block or to the message."""
 
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
     stop_reason: str | None = None
     stop_sequence: str | None = None
 
@@ -74,3 +74,7 @@ class EventBody(msgspec.Struct):
 
 ANSWER_READER: Final = JsonReader[AnswerBody](AnswerBody)
 EVENT_READER: Final = JsonReader[EventBody](EventBody)
+
+# For what bends the format; the strict ones above are for the common case.
+ANSWER_LAX: Final = JsonReader[AnswerBody](AnswerBody, is_lax=True)
+EVENT_LAX: Final = JsonReader[EventBody](EventBody, is_lax=True)

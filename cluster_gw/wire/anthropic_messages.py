@@ -16,6 +16,10 @@ DEFAULT_MAX_TOKENS: Final = 4096  # where nobody says any: the format demands on
 SIGNED: Final = "Z3c6Y2xhdWRl"
 """Before a signature of this vendor wherever else it travels, so that no other vendor's is taken
 for one. Base64 of `gw:claude`: some dialects have signatures in base64 only."""
+FOREIGN: Final = "gw:"
+"""Before the signature of a thought that another vendor's model had; no signature may follow."""
+FOREIGN_CALL: Final = "gw-call:"
+"""Before another vendor's signature of the call that follows: calls have none in this dialect."""
 MESSAGE_STOP: Final = "message_stop"
 
 
@@ -94,3 +98,22 @@ class MessagesBody(msgspec.Struct):
 
 
 MESSAGES_READER: Final = JsonReader[MessagesBody](MessagesBody)
+BLOCKS_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
+
+
+class Signed(msgspec.Struct, gc=False):
+    """A block, as far as it tells whose thought it is."""
+
+    type: str = ""
+    signature: str | None = None
+    data: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another vendor's model thought it."""
+        proof = self.signature if self.type == "thinking" else self.data
+        is_thought = self.type in {"thinking", "redacted_thinking"}
+        return is_thought and (proof or "").startswith((FOREIGN, FOREIGN_CALL))
+
+
+SIGNED_READER: Final = JsonReader[Signed](Signed)

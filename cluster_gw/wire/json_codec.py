@@ -58,10 +58,11 @@ class JsonReader(Generic[T]):
 
     Args:
         shape: any type msgspec decodes.
+        is_lax: numbers may be written as text, and whole numbers with a fraction of zero.
     """
 
-    def __init__(self, shape: type[T] | Any) -> None:
-        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(shape)
+    def __init__(self, shape: type[T] | Any, *, is_lax: bool = False) -> None:
+        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(shape, strict=not is_lax)
 
     def read(self, data: bytes | msgspec.Raw) -> T:
         """Read one document.

@@ -32,3 +32,13 @@ def text_of(events: list[dict[str, Any]]) -> str:
     """The answer's text."""
     deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
     return "".join([delta["text"] for delta in deltas if delta["type"] == "text_delta"])
+
+
+def frames(events: list[dict[str, Any]]) -> bytes:
+    """A stream of events."""
+    return b"".join(
+        [
+            b"event: " + event["type"].encode() + b"\ndata: " + msgspec.json.encode(event) + b"\n\n"
+            for event in events
+        ]
+    )

@@ -171,7 +171,7 @@ class Peek:
             return rejected(TOO_LARGE, f"no content in the first {self._bytes} bytes")
         if event.tool_calls or (event.reasoning and not event.reasoning.isspace()):
             return HOLD
-        if event.is_structure:
+        if event.is_structure or event.signature:
             return HOLD
         self._blank += 1
         if self._blank >= self._policy.max_blank:

@@ -157,7 +157,9 @@ KEY_INVALID: Final = words(
     r"|(?:invalid|incorrect) api key)"
 )
 NO_CREDIT: Final = re.compile(
-    r"insufficient[_ ](?:quota|credits?|balance|funds)|payment required", re.IGNORECASE
+    r"insufficient[_ ](?:quota|credits?|balance|funds)|payment required"
+    r"|credit balance is too low",
+    re.IGNORECASE,
 )
 A_DAY: Final = re.compile(r"\bdaily\b|per[ _-]?day|\btoday\b", re.IGNORECASE)
 USED_UP: Final = re.compile(r"allocation|quota|limit|exhaust|used up", re.IGNORECASE)

@@ -1,0 +1,219 @@
+"""Decodes a stream of Anthropic's dialect: one event per frame, each frame read exactly once."""
+
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.anthropic_errors import vendor_fault
+from cluster_gw.providers.anthropic_facts import NO_INPUT, finish_of, larger, usage_of
+from cluster_gw.providers.openai_errors import document_of, malformed_fault
+from cluster_gw.providers.openai_stream import LIFE_EVENTS
+from cluster_gw.wire.anthropic_answer import (
+    EVENT_LAX,
+    EVENT_READER,
+    AnswerBlock,
+    Delta,
+    EventBody,
+    UsageBody,
+)
+from cluster_gw.wire.anthropic_messages import MESSAGE_STOP, SIGNED
+from cluster_gw.wire.json_codec import (
+    InvalidJsonError,
+    UnexpectedShapeError,
+    UnpairedSurrogateError,
+    read_any,
+    write,
+)
+from cluster_gw.wire.openai_chat import DONE
+from cluster_gw.wire.sse import SseFrame, SseFramer
+
+ERROR: Final = "error"
+LIFE: Final = frozenset(name.decode() for name in LIFE_EVENTS)
+
+
+class OpenCall(msgspec.Struct, gc=False):
+    """A call of a tool that has begun.
+
+    Attributes:
+        number: among the calls of this answer.
+        whole: its arguments, where they came with its beginning.
+        has_pieces: some of its arguments have come.
+    """
+
+    number: int
+    whole: str
+    has_pieces: bool = False
+
+
+class AnthropicStreamDecoder:
+    """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
+
+    Args:
+        secret: credential of the call, for redaction.
+    """
+
+    def __init__(self, secret: str | None) -> None:
+        self._secret = secret
+        self._framer = SseFramer()
+        self._is_over = False
+        self._pings = 0
+        self._calls: dict[int, OpenCall] = {}
+        self._usage: UsageBody | None = None
+
+    @property
+    def signs_of_life(self) -> int:
+        """Pings, comments and other lines that carry no event, counted since the start."""
+        return self._framer.signs_of_life + self._pings
+
+    def decode(self, chunk: bytes) -> list[StreamEvent]:
+        """Take the next bytes and give the events completed by them."""
+        events = self._events(self._framer.feed(chunk))
+        if self._framer.is_overflowing and not self._is_over:
+            self._is_over = True
+            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
+            events.append(StreamEvent(fault=fault))
+        return events
+
+    def flush(self) -> list[StreamEvent]:
+        """Take the clean end of the stream."""
+        events = self._events(self._framer.flush())
+        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
+            del events[-1]  # half a frame at the end is a cut: the missing end says it
+        self._is_over = True
+        return events
+
+    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for frame in frames:
+            if self._is_over:
+                break
+            event = self._event(frame)
+            if event is None:
+                self._pings += 1
+                continue
+            self._is_over = event.done or event.fault is not None
+            events.append(event)
+        return events
+
+    def _event(self, frame: SseFrame) -> StreamEvent | None:
+        """The event of a frame; None for a mere sign of life."""
+        data = frame.data
+        if data.find(b"\n") >= 0:
+            data = b" ".join(data.split(b"\n"))
+        if not data.strip() or data.strip() == DONE:
+            return None  # the end marker of another dialect, which compatible servers add
+        try:
+            body = event_body(data)
+        except InvalidJsonError:
+            return broken(data, "a frame of the stream is no JSON")
+        except UnexpectedShapeError:
+            body = EventBody(type=type_in(data))
+            if body.type != ERROR:
+                return broken(data, "a frame of the stream has another shape than the format's")
+        kind = body.type or (frame.event or b"").decode("utf-8", "replace")
+        if kind in LIFE:
+            return None
+        if kind == ERROR:
+            return StreamEvent(raw=data, fault=vendor_fault(document_of(data), self._secret))
+        return self._told(kind, body, data)
+
+    def _told(self, kind: str, body: EventBody, data: bytes) -> StreamEvent:
+        name = kind.encode()
+        if kind == "content_block_delta" and body.delta is not None:
+            return self._delta(body.index, body.delta, data, name)
+        if kind == "content_block_start" and body.content_block is not None:
+            return self._begun(body.index, body.content_block, data, name)
+        if kind == "content_block_stop":
+            return self._stopped(body.index, data, name)
+        if kind == "message_start" and body.message is not None:
+            self._usage = larger(self._usage, body.message.usage)
+        elif kind == "message_delta":
+            return self._ending(body, data, name)
+        elif kind == MESSAGE_STOP:
+            return StreamEvent(raw=data, name=name, done=True)
+        return StreamEvent(raw=data, name=name, is_structure=True)
+
+    def _delta(self, index: int, delta: Delta, data: bytes, name: bytes) -> StreamEvent:
+        if delta.text:
+            return StreamEvent(raw=data, name=name, text=delta.text, is_plain=True)
+        if delta.thinking:
+            return StreamEvent(raw=data, name=name, reasoning=delta.thinking, is_plain=True)
+        if delta.signature:
+            return StreamEvent(raw=data, name=name, signature=SIGNED + delta.signature)
+        call = self._calls.get(index)
+        if delta.partial_json and call is not None:
+            call.has_pieces = True
+            piece = ToolCallDelta(index=call.number, arguments=delta.partial_json)
+            return StreamEvent(raw=data, name=name, tool_calls=(piece,))
+        return StreamEvent(raw=data, name=name, is_structure=not is_blank(delta))
+
+    def _begun(self, index: int, block: AnswerBlock, data: bytes, name: bytes) -> StreamEvent:
+        if block.type == "tool_use":
+            call = OpenCall(number=len(self._calls), whole=bytes(block.input).decode() or NO_INPUT)
+            self._calls[index] = call
+            first = ToolCallDelta(index=call.number, id=block.id or None, name=block.name or "")
+            return StreamEvent(raw=data, name=name, tool_calls=(first,))
+        if block.type == "redacted_thinking":
+            proof = SIGNED + (block.data or "")
+            return StreamEvent(raw=data, name=name, signature=proof, is_redacted=True)
+        # Some compatible servers put the first words here; the vendor's own are empty.
+        return StreamEvent(
+            raw=data,
+            name=name,
+            text=(block.text or "") if block.type == "text" else "",
+            reasoning=(block.thinking or "") if block.type == "thinking" else "",
+            is_structure=True,
+        )
+
+    def _stopped(self, index: int, data: bytes, name: bytes) -> StreamEvent:
+        call = self._calls.get(index)
+        if call is None or call.has_pieces:
+            return StreamEvent(raw=data, name=name, is_structure=True)
+        call.has_pieces = True
+        whole = ToolCallDelta(index=call.number, arguments=call.whole)
+        return StreamEvent(raw=data, name=name, tool_calls=(whole,))
+
+    def _ending(self, body: EventBody, data: bytes, name: bytes) -> StreamEvent:
+        self._usage = larger(self._usage, body.usage)
+        delta = body.delta or Delta()
+        reason = finish_of(delta.stop_reason)
+        return StreamEvent(
+            raw=data,
+            name=name,
+            finish_reason=reason,
+            ended_choices=() if reason is None else (0,),
+            usage=usage_of(self._usage),
+            stop_sequence=delta.stop_sequence,
+            is_structure=True,
+        )
+
+
+def is_blank(delta: Delta) -> bool:
+    """Whether a delta is one of words and has none."""
+    return delta.type in {"text_delta", "thinking_delta"}
+
+
+def event_body(data: bytes) -> EventBody:
+    """A frame, even one with numbers as text or half an emoji.
+
+    Raises:
+        InvalidJsonError, UnexpectedShapeError: it is none.
+    """
+    try:
+        return EVENT_READER.read(data)
+    except (UnexpectedShapeError, UnpairedSurrogateError):
+        return EVENT_LAX.read(write(read_any(data)))
+
+
+def type_in(data: bytes) -> str:
+    """The kind of a frame of which nothing else can be read."""
+    document = document_of(data)
+    kind = document.get("type") if isinstance(document, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def broken(data: bytes, problem: str) -> StreamEvent:
+    """The event of a frame that cannot be read."""
+    return StreamEvent(raw=data, fault=malformed_fault(problem))
