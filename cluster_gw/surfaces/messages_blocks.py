@@ -106,6 +106,8 @@ class BlockWriter:
         if not known:
             fragment.id = call.id or f"toolu_{self._message_id}_{call.index}"
             fragment.name = call.name or ""
+            if call.signature:
+                self._add(Piece(kind=THINKING, signature=FOREIGN_CALL + call.signature))
         self._add(fragment)
 
     def _add(self, piece: Piece) -> None:
