@@ -8,9 +8,7 @@ from cluster_gw.providers.base import Provider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 
-SUPPORTED_DIALECTS: Final = frozenset(
-    {Dialect.OPENAI, Dialect.OPENAI_RESPONSES, Dialect.ANTHROPIC}
-)
+SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES, Dialect.ANTHROPIC})
 
 
 class RouteFacts(Protocol):
