@@ -49,12 +49,13 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         fault: an error object inside the stream, or a frame that is not valid in its dialect.
         done: the protocol's own end marker (`[DONE]`).
         name: of the frame, in dialects whose frames have one (`event:`).
-        signature: the vendor's proof of the thought, or the call, that this frame belongs to.
+        signature: the vendor's proof of the thought that this frame belongs to.
         is_redacted: `signature` stands for a thought that is not shown.
         is_refusal: `text` says that the model will not.
         stop_sequence: the text that ended the answer, where the vendor says so.
         is_structure: the frame only opens or closes what other frames say, or shows a tool of the
             vendor's own at work; dialects of many such frames would else look empty.
+        has_media: the frame shows something, such as an image, that nothing here has words for.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """
@@ -76,6 +77,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_refusal: bool = False
     stop_sequence: str | None = None
     is_structure: bool = False
+    has_media: bool = False
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -88,6 +90,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         tool_calls: complete tool calls over all choices.
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
+        has_media: it shows something, such as an image.
     """
 
     raw: bytes
@@ -96,6 +99,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: tuple[ToolCallDelta, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
+    has_media: bool = False
 
     @property
     def tool_call_count(self) -> int:

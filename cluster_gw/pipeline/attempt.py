@@ -231,7 +231,8 @@ class Attempt:
         rejection = judge(
             gate,
             text=completion.text,
-            tool_call_count=completion.tool_call_count,
+            # What is shown is as little nothing as a call is.
+            tool_call_count=completion.tool_call_count + completion.has_media,
             saw_terminal=completion.finish_reason is not None,
         )
         if rejection is None:

@@ -5,10 +5,11 @@ from typing import Final, Protocol
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.providers.base import Provider
+from cluster_gw.providers.gemini import GeminiProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 
-SUPPORTED_DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES, Dialect.ANTHROPIC})
+SUPPORTED_DIALECTS: Final = frozenset(Dialect)
 
 
 class RouteFacts(Protocol):
@@ -36,4 +37,6 @@ def provider_for(route: RouteFacts) -> Provider:
         return OpenAIResponsesProvider(route.quirks)
     if route.dialect is Dialect.ANTHROPIC:
         return AnthropicProvider(route.quirks)
+    if route.dialect is Dialect.GEMINI:
+        return GeminiProvider(route.quirks)
     return OpenAIChatProvider(route.quirks)

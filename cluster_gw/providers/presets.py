@@ -61,7 +61,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: how configuration calls it.
-        base_url: up to, not including, `/chat/completions`.
+        base_url: up to, not including, `/chat/completions`, or `/models/…` of Gemini.
         env: environment variable that usually holds the key.
         first_byte_s: bound of the wait for the first byte.
         quirks: names out of `quirks.QUIRKS`.

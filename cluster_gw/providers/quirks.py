@@ -25,6 +25,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         max_output_tokens: it refuses a larger `max_tokens`.
         headers: request headers it wants, lower case.
         check_path: below its base, what tells for free whether a key is valid; empty for `/models`.
+        folds_system: its models take no system text; the first user turn must say it.
         requests_by_day: what it says of its limit of requests is about a day.
         metered_checks: it has no call that tells for free whether a key is valid.
     """
@@ -37,6 +38,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     check_path: str = ""
     metered_checks: bool = False
     requests_by_day: bool = False
+    folds_system: bool = False
 
 
 QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
@@ -53,6 +55,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         # Its list of models is public, so it says nothing of a key.
         "key_info": Quirk(check_path="/key"),
         "metered_checks": Quirk(metered_checks=True),
+        "folded_system": Quirk(folds_system=True),  # in Gemini's dialect
         "requests_by_day": Quirk(requests_by_day=True),
         "attribution": Quirk(
             headers=(("http-referer", "http://localhost"), ("x-title", "cluster-gw"))
@@ -78,6 +81,7 @@ def combine(names: Iterable[str]) -> Quirk:
         check_path=next((quirk.check_path for quirk in quirks if quirk.check_path), ""),
         metered_checks=any(quirk.metered_checks for quirk in quirks),
         requests_by_day=any(quirk.requests_by_day for quirk in quirks),
+        folds_system=any(quirk.folds_system for quirk in quirks),
     )
 
 

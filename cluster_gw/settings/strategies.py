@@ -38,4 +38,4 @@ DEFAULT_STRATEGIES: Final[Mapping[str, str]] = MappingProxyType(
     {"bandit": "balanced", "classic": "priority"}
 )
 
-RUNNABLE_DIALECTS: Final = frozenset({"openai", "openai-responses", "anthropic"})
+RUNNABLE_DIALECTS: Final = frozenset({"openai", "openai-responses", "anthropic", "gemini"})

@@ -136,7 +136,7 @@ class WrittenStream:
 
     def _parts(self, event: StreamEvent) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = []
-        proof = "" if event.tool_calls or event.is_redacted else event.signature
+        proof = "" if event.is_redacted else event.signature
         thought = thought_json(event.reasoning, proof)
         if thought is not None:
             parts += [*self._whole_calls(), thought]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings import Loaded, load_bytes
-from cluster_gw.settings.strategies import RUNNABLE_DIALECTS, STRATEGIES
+from cluster_gw.settings.strategies import STRATEGIES
 
 FaultsOf = Callable[..., list[str]]
 Document = dict[str, Any]
@@ -145,12 +145,6 @@ FAULTS = [
         "providers.far.base_url",
         "https://u:p@x/v1",
         "providers.far.base_url: must be an http(s) address without credentials",
-    ),
-    (
-        "providers.far.dialect",
-        "gemini",
-        'providers.far.dialect: "gemini" is not available yet in this version; use '
-        + " or ".join(f'"{known}"' for known in sorted(RUNNABLE_DIALECTS)),
     ),
     (
         "providers.far.dialect",

@@ -111,6 +111,8 @@ class Peek:
             return Reject(code=UPSTREAM_ERROR, fault=event.fault)
         if event.text and not event.text.isspace():
             return COMMIT
+        if event.has_media:
+            return COMMIT
         next_call_began = self._follow_calls(event)
         self._ended_choices.update(event.ended_choices)
         if event.done or len(self._ended_choices) >= self._choices:

@@ -1,0 +1,162 @@
+"""Decodes a stream of Gemini's dialect: one event per frame, each frame read exactly once.
+
+There is no end marker: a candidate ends with its finish reason, and the stream with its connection.
+"""
+
+import itertools
+from typing import Final
+
+from cluster_gw.canonical.events import StreamEvent, Usage
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.gemini_facts import (
+    BLOCKED,
+    broken_fault,
+    calls_of,
+    document_of,
+    failure_of,
+    has_error,
+    has_media,
+    is_blocked,
+    is_spoken,
+    parts_of,
+    read_body,
+    reason_of,
+    text_of,
+    thoughts_of,
+    usage_of,
+)
+from cluster_gw.providers.openai_errors import document_of as any_document
+from cluster_gw.providers.openai_errors import in_band_fault
+from cluster_gw.providers.openai_stream import LIFE_EVENTS, LONGEST_END
+from cluster_gw.wire.error_body import ErrorFacts, read_error
+from cluster_gw.wire.gemini import SIGNED, AnswerBody, SpokenPart
+from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
+from cluster_gw.wire.openai_chat import DONE
+from cluster_gw.wire.sse import SseFrame, SseFramer
+
+ERROR_EVENT: Final = b"error"
+END: Final = StreamEvent(done=True)
+
+
+class GeminiStreamDecoder:
+    """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
+
+    Args:
+        secret: credential of the call, for redaction.
+    """
+
+    def __init__(self, secret: str | None) -> None:
+        self._secret = secret
+        self._framer = SseFramer()
+        self._is_over = False
+        self._is_blocked = False
+        self._pings = 0
+        self._numbers = itertools.count(1)
+        self._speakers: set[int] = set()
+        self._callers: set[int] = set()
+        self._usage: Usage | None = None
+
+    @property
+    def signs_of_life(self) -> int:
+        """Comments and other lines that carry no event, counted since the start."""
+        return self._framer.signs_of_life + self._pings
+
+    def decode(self, chunk: bytes) -> list[StreamEvent]:
+        """Take the next bytes and give the events completed by them."""
+        events = self._events(self._framer.feed(chunk))
+        if self._framer.is_overflowing and not self._is_over:
+            self._is_over = True
+            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
+            events.append(StreamEvent(fault=fault))
+        return events
+
+    def flush(self) -> list[StreamEvent]:
+        """Take the clean end of the stream."""
+        events = self._events(self._framer.flush())
+        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
+            # Half a frame at the end is a cut, not nonsense: the missing finish reason says it.
+            del events[-1]
+        self._is_over = True
+        return events
+
+    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for frame in frames:
+            if self._is_over:
+                break
+            data = frame.data
+            if not data or (frame.event is not None and frame.event in LIFE_EVENTS):
+                self._pings += 1
+                continue
+            event = self._event(data, is_error=frame.event == ERROR_EVENT)
+            events.append(event)
+            if self._is_blocked:  # nothing of any candidate can follow
+                events.append(END)
+            self._is_over = self._is_blocked or event.done or event.fault is not None
+        return events
+
+    def _event(self, data: bytes, *, is_error: bool) -> StreamEvent:
+        if len(data) < LONGEST_END and data.strip() == DONE:  # of relays that know one dialect
+            return END
+        if is_error:
+            return self._in_band(data, any_document(data))
+        try:
+            body = read_body(data)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            document = any_document(data)
+            if isinstance(document, list | dict) and read_error(document) is not None:
+                return self._in_band(data, document)
+            return StreamEvent(raw=data, fault=broken_fault(error, "a frame of the stream"))
+        if has_error(body):
+            return self._in_band(data, document_of(body))
+        return self._sound(data, body)
+
+    def _sound(self, data: bytes, body: AnswerBody) -> StreamEvent:
+        usage = usage_of(body.usage_metadata, self._usage)
+        self._usage = usage or self._usage
+        if is_blocked(body):
+            self._is_blocked = True
+            return StreamEvent(raw=data, finish_reason=BLOCKED, ended_choices=(0,), usage=usage)
+        candidates = body.candidates or []
+        if not candidates:
+            return StreamEvent(raw=data, usage=usage, usage_only=usage is not None)
+        parts: list[SpokenPart] = []
+        reasons: list[str] = []
+        ended: list[int] = []
+        for place, candidate in enumerate(candidates):
+            index = place if candidate.index is None else candidate.index
+            own = parts_of(candidate)
+            parts += own
+            if any(map(is_spoken, own)):
+                self._speakers.add(index)
+            if any(part.function_call is not None for part in own):
+                self._callers.add(index)
+            fault = failure_of(candidate, self._secret)
+            if fault is not None and index not in self._speakers:
+                return StreamEvent(raw=data, usage=usage, fault=fault)
+            reason = reason_of(candidate, has_calls=index in self._callers)
+            if reason is not None:
+                reasons.append(reason)
+                ended.append(index)
+        calls = calls_of(parts, self._numbers)
+        return StreamEvent(
+            raw=data,
+            text=text_of(parts),
+            reasoning=thoughts_of(parts),
+            tool_calls=calls,
+            finish_reason=reasons[0] if reasons else None,
+            ended_choices=tuple(ended),
+            usage=usage,
+            signature=proof_of(parts),
+            has_media=has_media(parts),
+        )
+
+    def _in_band(self, data: bytes, document: object) -> StreamEvent:
+        facts = read_error(document) or ErrorFacts(message="error inside the stream")
+        return StreamEvent(raw=data, fault=in_band_fault(facts, document, self._secret))
+
+
+def proof_of(parts: list[SpokenPart]) -> str:
+    """The signature of a thought, with the mark of its vendor."""
+    given = [part.thought_signature for part in parts if part.thought and part.thought_signature]
+    return SIGNED + given[-1] if given else ""
