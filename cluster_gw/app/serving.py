@@ -120,11 +120,11 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
 
 
 def _scope(named: str, routes: Catalog) -> set[str]:
-    """What the name of a combo, alias or group allows: itself and its members, also disabled."""
+    """What a name of a combo, alias, group or family allows: itself and its members."""
     combo = routes.combos.get(ComboId(named))
     if combo is not None:
         return {named, *(member.route for member in combo.members)}
-    resolved = routes.resolve(named)
+    resolved = routes.resolve(named) or routes.families.get(named)
     if resolved is None:
         return set()
     return {resolved.combo, *(route.id for route in (*resolved.routes, *resolved.disabled))}

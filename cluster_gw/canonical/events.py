@@ -6,6 +6,7 @@ Events are made by the thousand and hold no cycles, so the collector does not tr
 
 import msgspec
 
+from cluster_gw.canonical.embedding import Vectors
 from cluster_gw.canonical.failure import Fault
 
 
@@ -91,6 +92,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
         has_media: it shows something, such as an image.
+        vectors: of an answer to a request for embeddings; None for generation.
     """
 
     raw: bytes
@@ -100,6 +102,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     finish_reason: str | None = None
     usage: Usage | None = None
     has_media: bool = False
+    vectors: Vectors | None = None
 
     @property
     def tool_call_count(self) -> int:

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import msgspec
 
+from cluster_gw.canonical.embedding import EmbeddingAsk
+
 
 class Dialect(StrEnum):
     """A wire format."""
@@ -36,7 +38,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One generation request.
+    """One request: for generation, or for embeddings.
 
     Attributes:
         dialect: the wire format `fields` is written in.
@@ -56,6 +58,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         last_user_text: text of the last user message; only looked at, never kept or written down.
         user: the client's `user` label, if any.
         wishes: None for most requests.
+        embedding: what is asked for where that is vectors; None for generation.
         fields: top-level members of the body as raw JSON, in order.
     """
 
@@ -76,6 +79,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_user_text: str = ""
     user: str | None = None
     wishes: Wishes | None = None
+    embedding: EmbeddingAsk | None = None
     fields: dict[str, msgspec.Raw]
 
     @property

@@ -22,6 +22,7 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import find_violation
 from cluster_gw.pipeline.translation import headers_with, request_body
+from cluster_gw.pipeline.vectors import fitted
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
@@ -202,7 +203,11 @@ class Attempt:
         )
         if isinstance(completion, Fault):
             return Broken(fault=completion)
-        return self._gated(completion)
+        asked = self._exchange.request.embedding
+        if asked is None:
+            return self._gated(completion)
+        answer = await fitted(completion, asked, self._exchange, self.target)
+        return Broken(fault=answer, completion=completion) if isinstance(answer, Fault) else answer
 
     async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s

@@ -2,11 +2,13 @@
 
 from typing import Final, Protocol
 
+from cluster_gw.canonical.embedding import EmbeddingModel
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.providers.base import Provider
 from cluster_gw.providers.gemini import GeminiProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
+from cluster_gw.providers.openai_embeddings import OpenAIEmbeddingsProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 
 SUPPORTED_DIALECTS: Final = frozenset(Dialect)
@@ -23,6 +25,10 @@ class RouteFacts(Protocol):
     def quirks(self) -> frozenset[str]:
         """Names out of `quirks.QUIRKS`."""
 
+    @property
+    def embedding(self) -> EmbeddingModel | None:
+        """What its model does where it makes vectors; None for generation."""
+
 
 def provider_for(route: RouteFacts) -> Provider:
     """The codec of a route.
@@ -33,6 +39,8 @@ def provider_for(route: RouteFacts) -> Provider:
     """
     if route.dialect not in SUPPORTED_DIALECTS:
         raise ValueError(f"no upstream codec speaks {route.dialect}")
+    if route.embedding is not None:
+        return OpenAIEmbeddingsProvider(route.embedding, route.quirks)
     if route.dialect is Dialect.OPENAI_RESPONSES:
         return OpenAIResponsesProvider(route.quirks)
     if route.dialect is Dialect.ANTHROPIC:

@@ -31,6 +31,14 @@ NAME_FAULTS: Final[Mapping[NameProblem, tuple[str, str]]] = MappingProxyType(
             "empty_profile",
             "The profile {} has no enabled model; enable one, or ask for a model by name.",
         ),
+        NameProblem.EMBEDS: (
+            "embedding_model",
+            "The model {} makes embeddings and answers no chat; ask it at /v1/embeddings.",
+        ),
+        NameProblem.NO_EMBEDDING: (
+            "not_an_embedding_model",
+            "The model {} makes no embeddings; GET /v1/models marks those that do.",
+        ),
         NameProblem.NO_PROVIDER: (
             "no_allowed_provider",
             "No provider of the model {} is left by provider.only and provider.ignore.",

@@ -32,6 +32,7 @@ NO_KEY: Final = "no_key"
 OFF: Final = "disabled"
 TOOL_PARAMETERS: Final = ("tools", "tool_choice")
 FORMAT_PARAMETERS: Final = ("response_format",)
+EMBEDDING_PARAMETERS: Final = ("dimensions", "encoding_format")
 VERSION_HEADER: Final = b"anthropic-version"
 MAX_LIMIT: Final = 1000
 NARROWING: Final = ("available", "connected", "ready")
@@ -127,7 +128,7 @@ def list_for(
         page: the part that is wanted, in Anthropic's shape; `WHOLE` for Gemini's; None: OpenAI's.
     """
     if model is not None:
-        known = catalog.resolve(model)
+        known = catalog.resolve(model) or catalog.families.get(model)
         entry = _entry(catalog, client, _label(catalog, model, known))
         if entry is None:
             return model_not_found(model)
@@ -142,7 +143,8 @@ def list_for(
 
 
 def _labels(catalog: Catalog, client: Client) -> Iterator[Label]:
-    """Names in the order of the listing: combos, `auto`, profiles, aliases, groups, routes.
+    """Names in the order of the listing: combos, `auto`, profiles, aliases, groups, families,
+    routes.
 
     Of several names for the same thing one is listed. An alias is useful to clients that may use
     everything; a group where there are several routes to choose from.
@@ -168,6 +170,9 @@ def _all_labels(catalog: Catalog) -> Iterator[Label]:
         if len(group.members) > 1:
             yield Label(id=group.slug, name=group.label)
     for route in catalog.routes.values():
+        if route.embedding is not None:
+            yield Label(id=route.embedding.family, name=route.embedding.family)
+    for route in catalog.routes.values():
         yield Label(id=route.id, name=route.name or route.model)
 
 
@@ -186,7 +191,7 @@ def _entry(catalog: Catalog, client: Client, label: Label) -> ListedModel | None
 
     A profile without enabled members, or a model that is off in the catalogue, is listed as such.
     """
-    resolved = catalog.resolve(label.id)
+    resolved = catalog.resolve(label.id) or catalog.families.get(label.id)
     if resolved is None:
         is_known = catalog.problem_of(label.id) is not NameProblem.UNKNOWN
         if not is_known or not client.may_use(ComboId(label.id.removeprefix(PREFIX))):
@@ -202,14 +207,17 @@ def _entry(catalog: Catalog, client: Client, label: Label) -> ListedModel | None
 def _listed(label: Label, routes: Sequence[Route], reason: str | None) -> ListedModel:
     windows = [r.context_window for r in routes if r.context_window is not None]
     is_route = len(routes) == 1 and routes[0].id == label.id
+    embedding = routes[0].embedding if routes else None
     return ListedModel(
         id=label.id,
         owned_by=routes[0].provider if is_route else OWNER,
         name=label.name,
         context_window=max(windows, default=None),
-        parameters=_parameters(routes),
+        parameters=_parameters(routes) if embedding is None else EMBEDDING_PARAMETERS,
         available=reason is None,
         unavailable_reason=reason,
+        is_embedding=embedding is not None,
+        dimensions=None if embedding is None else embedding.dimensions,
     )
 
 

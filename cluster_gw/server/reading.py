@@ -27,7 +27,7 @@ def read_request(
     if isinstance(request, ErrorBody):
         return request
     routes = serving.runtime.catalog
-    resolved = routes.resolve(request.model)
+    resolved = routes.resolve(request.model) if request.embedding is None else None
     if resolved is None or request.wishes is not None or not client.may_use(resolved.combo):
         chosen = choose(routes, request, client.scope)
         if isinstance(chosen, NameFault):

@@ -22,6 +22,7 @@ from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
+from cluster_gw.settings.embedding import embedding_of
 from cluster_gw.settings.pool import (
     ComboSettings,
     KeySettings,
@@ -58,6 +59,7 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
     usual, places = _usual(settings.models), places_of(settings)
     ids, relays = [place.id for place in places], relays_by_model(places)
     priors = _priors(settings, ids, relays)
+    chats = [place.id for place in places if place.model.embedding is None]
     routes = {}
     for place in places:
         model = place.model
@@ -77,7 +79,7 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
             prior=priors.get(place.id, NO_PRIOR),
         )
     combos = {
-        ComboId(c.id): _combo(c, _members(c, ids, relays), settings.routing)
+        ComboId(c.id): _combo(c, _members(c, chats, relays), settings.routing)
         for c in settings.combos
     }
     default = combos[ComboId(settings.default_combo)]
@@ -86,7 +88,7 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
         routes=routes,
         combos=combos,
         default_combo=default.id,
-        aliases=_aliases(default, ids, settings.routing),
+        aliases=_aliases(default, chats, settings.routing),
         groups=groups_of(settings, places),
         unknown_model_is_default=settings.unknown_model == "default",
     )
@@ -126,8 +128,9 @@ def secrets(settings: Settings) -> dict[KeyId, Secret]:
 
 def _usual(models: Sequence[ModelSettings]) -> tuple[str, int]:
     """Tier and rank of models that have none: the lower median of those that do."""
-    tiers = lower_median([TIERS[m.tier] for m in models if m.tier is not None and TIERS[m.tier]])
-    ranks = [m.intelligence_rank for m in models if m.intelligence_rank is not None]
+    chats = [m for m in models if m.embedding is None]
+    tiers = lower_median([TIERS[m.tier] for m in chats if m.tier is not None and TIERS[m.tier]])
+    ranks = [m.intelligence_rank for m in chats if m.intelligence_rank is not None]
     names = {step: name for name, step in TIERS.items()}
     return USUAL_TIER if tiers is None else names[tiers], lower_median(ranks) or USUAL_RANK
 
@@ -189,6 +192,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
         enabled=model.enabled,
+        embedding=embedding_of(model, facts.dialect),
     )
 
 

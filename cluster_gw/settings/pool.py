@@ -15,6 +15,7 @@ from cluster_gw.settings.sections import (
     CacheSettings,
     Count,
     Name,
+    PositiveCount,
     PositiveSeconds,
     Ratio,
     RedisSettings,
@@ -29,6 +30,7 @@ from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
 Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 ComboName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 Score = Annotated[float, Meta(ge=0.0, le=1e9)]
+Dimensions = Annotated[int, Meta(ge=1, le=65_536)]
 MAX_ENTRIES: Final = 4096  # of a list that a call of the admin API may replace
 
 
@@ -125,6 +127,27 @@ class Price(Section, frozen=True, kw_only=True):
     output: Score | None = None
 
 
+class EmbeddingSettings(Section, frozen=True, kw_only=True):
+    """What a model that makes vectors does; None is not known and never refused.
+
+    Attributes:
+        family: models of one family make the same vectors and stand in for each other; unset means
+            the model's own name.
+        dimensions: length of its vectors; an answer of another length is a failure.
+        sizes: shorter lengths that `dimensions` of a request may ask for; an empty list is none.
+        max_input_tokens: of each input.
+        max_inputs: of a request; unset means 100 at a provider of the dialect `gemini`.
+        tokens: whether inputs may be token numbers; unset means yes but for the dialect `gemini`.
+    """
+
+    family: Name | None = None
+    dimensions: Dimensions | None = None
+    sizes: Annotated[tuple[Dimensions, ...], Meta(max_length=MAX_ENTRIES)] | None = None
+    max_input_tokens: PositiveCount | None = None
+    max_inputs: PositiveCount | None = None
+    tokens: bool | None = None
+
+
 class ModelSettings(Section, frozen=True, kw_only=True):
     """One model of one provider.
 
@@ -148,6 +171,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         quality_hint: quality somebody measured.
         weight: multiplies the score of a scoring strategy; 0 never wins.
         enabled: whether anything is routed to it, also where it is asked for by name.
+        embedding: given, also as `{}`, it makes vectors: `/v1/embeddings` asks it and no chat does;
+            unset means that it does not.
     """
 
     provider: str
@@ -166,6 +191,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     quality_hint: Ratio | None = None
     weight: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     enabled: bool = True
+    embedding: EmbeddingSettings | None = None
 
 
 class MemberSettings(Section, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.core.routing.presets import PRESETS as SCORED
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
+from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
 from cluster_gw.settings.pool import (
     ComboSettings,
@@ -48,6 +49,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_models(settings, document, faults)
     places = places_of(settings)
     _check_relays(document, places, faults)
+    check_embeddings(settings, document, faults)
     _check_combos(settings, document, places, faults)
     _check_clients(settings, document, places, faults)
     _check_prior(settings, document, places, faults)
@@ -171,7 +173,7 @@ def _check_combos(
         _check_strategy(combo, path, faults)
         _check_factors(combo, path, faults)
         _warn_of_idle_options(combo, path, faults)
-        _check_members(combo, path, routes, faults)
+        _check_members(combo, path, routes, embedding_routes(places), faults)
         _check_profile(combo, path, faults)
     if settings.default_combo not in ids:
         faults.add("default_combo", faults.unknown(settings.default_combo, ids))
@@ -257,7 +259,9 @@ def _check_profile(combo: ComboSettings, path: str, faults: Faults) -> None:
         faults.add(place, "of a profile must be 1 to 20 letters, digits, - or _")
 
 
-def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: Faults) -> None:
+def _check_members(
+    combo: ComboSettings, path: str, routes: list[str], embedding: frozenset[str], faults: Faults
+) -> None:
     if isinstance(combo.members, str):
         return
     seen: set[str] = set()
@@ -272,6 +276,8 @@ def _check_members(combo: ComboSettings, path: str, routes: list[str], faults: F
             place = at_name(place, "route")
         if route is None:
             faults.add(place, faults.unknown(name, routes))
+        elif route in embedding:
+            faults.add(place, f'"{route}" makes embeddings; a combo is for chats')
         elif route in seen:
             faults.add(place, f'"{route}" stands twice')
         else:
@@ -294,7 +300,7 @@ def _check_clients(
 ) -> None:
     clients = list(document.items("clients", settings.clients))
     combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos), *ALIASES]
-    groups = [group.slug for group in groups_of(settings, places)]
+    groups = [group.slug for group in groups_of(settings, places)] + families_of(settings)
     _check_unique([(at_name(path, "id"), client.id) for path, client in clients], faults)
     hashes = [
         (at_name(path, "key_sha256"), client.key_sha256.lower())

@@ -92,11 +92,12 @@ def relays_by_model(places: Iterable[Place]) -> dict[str, list[RouteId]]:
 
 
 def groups_of(settings: Settings, places: Iterable[Place]) -> tuple[Group, ...]:
-    """Give the groups of a configuration; none where models are not unified."""
+    """Give the groups of models for chats; none where models are not unified."""
     unify = settings.unify
     if not unify.enabled:
         return ()
-    return group_routes([grouped(place) for place in places], unify.merges, unify.splits)
+    chats = [grouped(place) for place in places if place.model.embedding is None]
+    return group_routes(chats, unify.merges, unify.splits)
 
 
 def grouped(place: Place) -> Grouped:

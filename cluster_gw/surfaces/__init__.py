@@ -7,6 +7,7 @@ from typing import Final
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.completions import Completions
+from cluster_gw.surfaces.embeddings import Embeddings
 from cluster_gw.surfaces.messages import Messages
 from cluster_gw.surfaces.responses import Responses
 
@@ -16,6 +17,7 @@ SURFACES: Final[Mapping[str, Surface]] = MappingProxyType(
         "/v1/messages": Messages(),
         "/v1/responses": Responses(),
         "/v1/completions": Completions(),
+        "/v1/embeddings": Embeddings(),
     }
 )
-"""The codec of each path that takes generation requests."""
+"""The codec of each path that takes requests for generation or embeddings."""

@@ -22,6 +22,8 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         available: whether a usable key exists right now.
         parameters: optional members of a request that whoever serves it understands.
         unavailable_reason: `no_key` or `disabled`; None when it is available.
+        is_embedding: it makes vectors and answers no chat.
+        dimensions: length of them, None when unknown.
     """
 
     id: str
@@ -31,6 +33,8 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     available: bool = True
     parameters: tuple[str, ...] = ()
     unavailable_reason: str | None = None
+    is_embedding: bool = False
+    dimensions: int | None = None
 
 
 def encode_models(models: Iterable[ListedModel]) -> bytes:
@@ -57,6 +61,10 @@ def model_json(model: ListedModel) -> dict[str, Any]:
         entry["context_window"] = entry["context_length"] = model.context_window
     if model.parameters:
         entry["supported_parameters"] = list(model.parameters)
+    if model.is_embedding:
+        entry["type"] = "embedding"
+    if model.dimensions is not None:
+        entry["dimensions"] = model.dimensions
     entry["available"] = model.available
     if model.unavailable_reason is not None:
         entry["unavailable_reason"] = model.unavailable_reason

@@ -1,5 +1,6 @@
 """Small catalogues for tests of routing and of the loop."""
 
+from cluster_gw.canonical.embedding import EmbeddingModel
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import GatePolicy
@@ -25,6 +26,7 @@ def make_route(
     context_window: int | None = None,
     quirks: frozenset[str] = frozenset(),
     base_url: str = "http://127.0.0.1:1/v1",
+    embedding: EmbeddingModel | None = None,
 ) -> Route:
     return Route(
         id=RouteId(f"{provider}/{model}"),
@@ -37,6 +39,7 @@ def make_route(
         vision=vision,
         context_window=context_window,
         quirks=quirks,
+        embedding=embedding,
         keys=(make_key("k", provider),) if keys is None else keys,
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cluster_gw.canonical.embedding import EmbeddingModel
 from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -279,6 +280,7 @@ def test_codecs_are_chosen_by_dialect() -> None:
     class Facts(msgspec.Struct):
         dialect: Dialect
         quirks: frozenset[str] = frozenset()
+        embedding: EmbeddingModel | None = None
 
     for dialect in Dialect:
         if dialect in SUPPORTED_DIALECTS:

@@ -32,13 +32,25 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def estimate_demand(request: ChatRequest) -> Demand:
-    """Estimate: a quarter of the characters per message, 1,000 an image, a capped output."""
+    """Estimate: a quarter of the characters per message, 1,000 an image, a capped output.
+
+    Vectors are no output: embeddings take their input alone.
+    """
     text = sum([-(-count // CHARACTERS_PER_TOKEN) for count in request.input_characters])
+    if request.embedding is not None:
+        return Demand(input_tokens=text + sum(request.embedding.token_counts), output_tokens=0)
     per_choice = min(request.max_tokens or DEFAULT_OUTPUT_TOKENS, OUTPUT_RESERVE_CAP_TOKENS)
     return Demand(
         input_tokens=text + IMAGE_TOKENS * request.image_count,
         output_tokens=per_choice * request.choices,
     )
+
+
+def longest_input(request: ChatRequest) -> int:
+    """Tokens of the longest input of a request for embeddings, by estimate where it is a text."""
+    counts = () if request.embedding is None else request.embedding.token_counts
+    texts = (estimate_tokens(characters) for characters in request.input_characters)
+    return max((*counts, *texts), default=0)
 
 
 def estimate_tokens(characters: int) -> int:

@@ -46,6 +46,8 @@ def bound_output(rails: Guardrails, request: ChatRequest) -> int | OverBudget | 
     Returns:
         The bound, None for none; or what is over the budget. An exact fit passes.
     """
+    if request.embedding is not None:
+        return without_output(rails, request)
     output = request.max_tokens
     if output is not None and rails.most_output_tokens is not None:
         output = min(output, rails.most_output_tokens)
@@ -58,3 +60,10 @@ def bound_output(rails: Guardrails, request: ChatRequest) -> int | OverBudget | 
     if output > left or output < 1:
         return OverBudget(input_tokens=known, output_tokens=max(output, 1) * request.choices)
     return output
+
+
+def without_output(rails: Guardrails, request: ChatRequest) -> OverBudget | None:
+    """Tell what is over the budget of a request that has an input alone; None when nothing is."""
+    known = estimate_demand(request).input_tokens
+    is_above = 0 < rails.budget_tokens < known
+    return OverBudget(input_tokens=known, output_tokens=0) if is_above else None

@@ -39,6 +39,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         "empty_profile": ErrorCode(
             400, INVALID, "The profile, or the default combo, has no enabled model; name another."
         ),
+        "embedding_model": ErrorCode(
+            400, INVALID, "A chat was asked of a model that makes embeddings; name another."
+        ),
+        "not_an_embedding_model": ErrorCode(
+            400, INVALID, "Embeddings were asked of a model that makes none; name another."
+        ),
         "malformed_http": ErrorCode(400, INVALID, "The bytes are no HTTP request."),
         "missing_api_key": ErrorCode(
             401, "authentication_error", "No gateway key was sent; send it as a Bearer token."

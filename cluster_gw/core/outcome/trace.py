@@ -54,6 +54,8 @@ class SkipCode(StrEnum):
     NO_TOOLS = "no_tools"
     NO_VISION = "no_vision"
     NO_FORMAT = "no_format"
+    NO_DIMENSIONS = "no_dimensions"  # vectors of the length that was asked for
+    NO_TOKEN_INPUT = "no_token_input"  # noqa: S105 - a name, no secret
     CONTEXT_WINDOW = "context_window"
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
     RPM = "rpm"

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.canonical.embedding import EmbeddingModel
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.price import FREE, Price
@@ -68,6 +69,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         prior: what others saw of it.
         scoped_keys: of its provider's keys those that serve other models only.
         endpoint: handle of the relay it is reached through; empty for the provider's own address.
+        embedding: it makes vectors, and no chat may be routed to it; None for all others.
     """
 
     id: RouteId
@@ -95,6 +97,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     scoped_keys: int = 0
     endpoint: str = ""
     price: Price = FREE
+    embedding: EmbeddingModel | None = None
     keys: tuple[Key, ...] = ()
 
     @property
@@ -183,6 +186,8 @@ class ExclusionCode(StrEnum):
     NO_TOOLS = "no_tools"
     NO_VISION = "no_vision"
     NO_FORMAT = "no_format"
+    NO_DIMENSIONS = "no_dimensions"  # vectors of that length
+    NO_TOKEN_INPUT = "no_token_input"  # noqa: S105 - a name, no secret
     CONTEXT_WINDOW = "context_window"
     TOO_LARGE = "too_large"  # the demand alone exceeds a token limit
 

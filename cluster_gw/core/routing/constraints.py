@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
+from cluster_gw.core.limits.demand import longest_input
 from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode, Narrowed, Route
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Move
@@ -63,6 +64,35 @@ def _fits_tpm(route: Route, context: RouteContext) -> str | None:
     return None
 
 
+def _gives_dimensions(route: Route, context: RouteContext) -> str | None:
+    asked, model = context.request.embedding, route.embedding
+    if asked is None or model is None or asked.dimensions is None:
+        return None
+    if model.may_give(asked.dimensions):
+        return None
+    own = "unknown" if model.dimensions is None else str(model.dimensions)
+    return f"no vectors of {asked.dimensions} dimensions, its own are {own}"
+
+
+def _takes_tokens(route: Route, context: RouteContext) -> str | None:
+    asked, model = context.request.embedding, route.embedding
+    if asked is None or model is None or model.takes_tokens or not asked.token_counts:
+        return None
+    return "inputs must be texts, not token numbers"
+
+
+def _fits_inputs(route: Route, context: RouteContext) -> str | None:
+    asked, model = context.request.embedding, route.embedding
+    if asked is None or model is None:
+        return None
+    if model.max_inputs is not None and asked.count > model.max_inputs:
+        return f"at most {model.max_inputs} inputs, not {asked.count}"
+    longest = longest_input(context.request)
+    if model.max_input_tokens is not None and longest > model.max_input_tokens:
+        return f"at most {model.max_input_tokens} tokens an input < estimated {longest}"
+    return None
+
+
 CAPABILITIES: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
     (ExclusionCode.NO_VISION, _sees_images),
     (ExclusionCode.NO_TOOLS, _calls_tools),
@@ -79,6 +109,17 @@ CONSTRAINTS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
 )
 
 
+OF_EMBEDDINGS: Final[tuple[tuple[ExclusionCode, Constraint], ...]] = (
+    (ExclusionCode.NO_DIMENSIONS, _gives_dimensions),
+    (ExclusionCode.NO_TOKEN_INPUT, _takes_tokens),
+    (ExclusionCode.CONTEXT_WINDOW, _fits_inputs),
+    (ExclusionCode.TOO_LARGE, _fits_tpm),
+    (ExclusionCode.KEY_SCOPE, _is_in_scope),
+    (ExclusionCode.NO_KEY, _has_key),
+)
+"""Of routes that make vectors, which requests for embeddings alone have as candidates."""
+
+
 BY_SIZE: Final = frozenset({ExclusionCode.CONTEXT_WINDOW, ExclusionCode.TOO_LARGE})
 """Exclusions whose reason names the size of the request."""
 
@@ -90,9 +131,12 @@ def constrain(
 ) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     """Split candidates into those that can serve and those that cannot, each with its reason.
 
-    Of a combo's own candidates it is remembered who can serve requests of some needs and size.
+    Of a combo's own candidates it is remembered who can serve requests of some needs and size; not
+    of those for embeddings, which differ in more than that.
     """
     resolved = context.resolved
+    if context.request.embedding is not None:
+        return _look(candidates, context, OF_EMBEDDINGS)
     if candidates is not resolved.candidates:
         return _look(candidates, context)
     kind = context.needs, bisect_left(resolved.token_bounds, context.demand.total_tokens)
@@ -160,12 +204,14 @@ def _narrow(candidates: tuple[Candidate, ...], context: RouteContext) -> Narrowe
 
 
 def _look(
-    candidates: tuple[Candidate, ...], context: RouteContext
+    candidates: tuple[Candidate, ...],
+    context: RouteContext,
+    constraints: tuple[tuple[ExclusionCode, Constraint], ...] = CONSTRAINTS,
 ) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     eligible: list[Candidate] = []
     excluded: list[Exclusion] = []
     for candidate in candidates:
-        exclusion = _first_failure(candidate.route, context)
+        exclusion = _first_failure(candidate.route, context, constraints)
         if exclusion is None:
             eligible.append(candidate)
         else:

@@ -14,6 +14,7 @@ from cluster_gw.core.outcome.gate import GatePolicy
 from cluster_gw.core.routing.aliases import AUTO, PREFIX, WORDS
 from cluster_gw.core.routing.catalog import Combo, Group, Resolved, Route, epoch_of
 from cluster_gw.core.routing.endpoints import handle_of, is_at
+from cluster_gw.core.routing.families import family_names
 from cluster_gw.units import ComboId, RouteId
 
 ENDPOINT: Final = "@"
@@ -29,6 +30,8 @@ class NameProblem(StrEnum):
     EMPTY = "empty"  # a profile or the default combo without a single enabled member
     DISABLED = "disabled"  # every route of that name is switched off in the catalogue
     NO_PROVIDER = "no_provider"  # the request leaves out all its providers
+    EMBEDS = "embeds"  # it makes vectors, and a chat was asked of it
+    NO_EMBEDDING = "no_embedding"  # it makes none, and they were asked of it
 
 
 class Catalog(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         unknown_model_is_default: a name that nothing has means the default combo.
         providers: that have a route.
         joined: lists that requests put together of several names; filled as they are asked for.
+        families: what requests for embeddings may name; nothing else may.
     """
 
     version: int
@@ -51,6 +55,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     unknown_model_is_default: bool = False
     providers: frozenset[str] = frozenset()
     joined: dict[object, Resolved] = {}
+    families: Mapping[str, Resolved] = {}
     _at: dict[RouteId, Resolved] = {}
     _names: Mapping[str, Resolved] = {}
     _problems: Mapping[str, NameProblem] = {}
@@ -67,8 +72,11 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
                 table.copy(f"{PREFIX}{combo.id.lower()}", combo.id)
         table.add_routes()
         table.add_groups(self.groups)
+        families = family_names(self.routes.values())
+        table.add_families(families)
         providers = frozenset(route.provider for route in self.routes.values())
         msgspec.structs.force_setattr(self, "providers", providers)
+        msgspec.structs.force_setattr(self, "families", families)
         msgspec.structs.force_setattr(self, "_names", table.names)
         msgspec.structs.force_setattr(self, "_problems", table.problems)
 
@@ -82,6 +90,14 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         instead = "" if self.unknown_model_is_default else model
         known = self._problems.get(_folded(model)) or self._problems.get(instead)
         return known or NameProblem.UNKNOWN
+
+    def problem_of_embedding(self, model: str) -> NameProblem:
+        """Tell why a name is that of no model that makes vectors."""
+        if model in self.families:
+            return NameProblem.DISABLED
+        name = _folded(model)
+        is_other = name in self._names or name in self._problems
+        return NameProblem.NO_EMBEDDING if is_other else NameProblem.UNKNOWN
 
     def _resolve_loosely(self, model: str) -> Resolved | None:
         """Look for names that are written in more ways than one, then for the default."""
@@ -107,7 +123,8 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         found = [
             route
             for route in self.routes.values()
-            if plain.endswith(f"{between}{route.model}")
+            if route.embedding is None
+            and plain.endswith(f"{between}{route.model}")
             and plain.removesuffix(f"{between}{route.model}") in {route.provider, ANY_PROVIDER}
             and is_at(route.base_url, endpoint, route.endpoint)
         ]
@@ -172,6 +189,8 @@ class _Table:
         """Routes by id and alias; a model behind relays by the name they share, too."""
         shared: dict[str, list[Route]] = {}
         for route in self._routes.values():
+            if route.embedding is not None:
+                continue
             plain = f"{route.provider}/{route.model}"
             shared.setdefault(plain, []).append(route)
             if route.endpoint:
@@ -198,6 +217,11 @@ class _Table:
             exact = self._members(literal)
             slug = self._members(only_by_slug)  # no route is in two groups
             self._add_choice((name,), [*exact, *slug], (0,) * len(exact) + (1,) * len(slug))
+
+    def add_families(self, names: Iterable[str]) -> None:
+        """Names of models that make vectors: whoever asks a chat of them is told so."""
+        for name in names:
+            self._refuse(name, NameProblem.EMBEDS)
 
     def copy(self, name: str, other: str) -> None:
         """Give what has one name another one, too."""

@@ -68,7 +68,10 @@ def choose(
         names.insert(0, (request.model, "model"))
     chosen: list[Resolved] = []
     for name, param in names:
-        found = _find(catalog, name, param, scope)
+        if request.embedding is None:
+            found = _find(catalog, name, param, scope)
+        else:
+            found = _find_family(catalog, name, param, scope)
         if isinstance(found, NameFault):
             return found
         chosen.append(found)
@@ -89,6 +92,18 @@ def _find(
         return NameFault(problem=catalog.problem_of(name), name=name, param=param)
     allowed = within(found, scope)
     if allowed is None:
+        return NameFault(problem=NameProblem.NOT_ALLOWED, name=name, param=param)
+    return allowed
+
+
+def _find_family(
+    catalog: Catalog, name: str, param: str, scope: frozenset[str] | None
+) -> Resolved | NameFault:
+    found = catalog.families.get(name)
+    if found is None or not found.routes:
+        return NameFault(problem=catalog.problem_of_embedding(name), name=name, param=param)
+    allowed = within(found, scope)
+    if allowed is None or not allowed.routes:
         return NameFault(problem=NameProblem.NOT_ALLOWED, name=name, param=param)
     return allowed
 

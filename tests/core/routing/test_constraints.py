@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingModel
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.trace import SkipCode
 from cluster_gw.core.routing.candidates import list_candidates
@@ -197,3 +198,53 @@ def test_a_route_that_is_switched_off_and_unable_is_told_as_unable(code: Exclusi
     )
 
     assert [one.code for one in told] == [ExclusionCode.DISABLED, code]
+
+
+MODEL = EmbeddingModel(family="f", dimensions=8, sizes=(4,), max_input_tokens=100, max_inputs=2)
+TEXT_ONLY = msgspec.structs.replace(MODEL, takes_tokens=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "characters", "code"),
+    [
+        (EmbeddingAsk(count=1), (400,), None),
+        (EmbeddingAsk(count=1, dimensions=8), (4,), None),
+        (EmbeddingAsk(count=1, dimensions=4), (4,), None),
+        (EmbeddingAsk(count=1, dimensions=5), (4,), ExclusionCode.NO_DIMENSIONS),
+        (EmbeddingAsk(count=1, dimensions=9), (4,), ExclusionCode.NO_DIMENSIONS),
+        (EmbeddingAsk(count=1, token_counts=(5,)), (), ExclusionCode.NO_TOKEN_INPUT),
+        (EmbeddingAsk(count=2), (4, 401), ExclusionCode.CONTEXT_WINDOW),
+        (EmbeddingAsk(count=3), (4, 4, 4), ExclusionCode.CONTEXT_WINDOW),
+    ],
+)
+def test_a_route_that_cannot_make_the_vectors_is_excluded_by_name(
+    asked: EmbeddingAsk, characters: tuple[int, ...], code: ExclusionCode | None
+) -> None:
+    route = make_route("a", embedding=TEXT_ONLY)
+    request = make_request(embedding=asked, input_characters=characters)
+    resolved = make_catalog(GOOD, route).families["f"]
+    context = build_context(request, resolved, ClientId("c"))
+
+    _, excluded = constrain(resolved.candidates, context)
+
+    assert [one.code for one in excluded] == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "sizes", "asked", "may"),
+    [
+        (None, None, 7, True),
+        (8, None, 7, True),
+        (8, None, 9, False),
+        (8, (), 8, True),
+        (8, (), 4, False),
+        (None, (4,), 4, True),
+        (None, (4,), 8, False),
+    ],
+)
+def test_lengths_that_nobody_declared_are_never_refused(
+    dimensions: int | None, sizes: tuple[int, ...] | None, asked: int, *, may: bool
+) -> None:
+    model = EmbeddingModel(family="f", dimensions=dimensions, sizes=sizes)
+
+    assert model.may_give(asked) is may

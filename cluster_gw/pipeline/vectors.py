@@ -1,0 +1,59 @@
+"""An answer to a request for embeddings, held against what was asked, in the form that was asked.
+
+Most answers are passed on as they came. What came in another order, dialect or encoding is written
+anew; a worker looks after others meanwhile, since that is a lot of numbers.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.embedding import EmbeddingAsk
+from cluster_gw.canonical.events import Completion, Usage
+from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.core.outcome.vectors import find_flaw
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.surfaces.embeddings import vectors_json
+from cluster_gw.wire.vectors import as_base64, as_numbers, is_base64, length_of
+
+AT_ONCE: Final = 16  # vectors: a few ms
+
+
+async def fitted(
+    completion: Completion, asked: EmbeddingAsk, exchange: Exchange, target: Target
+) -> Completion | Fault:
+    """Give the answer as its client wants it, or the fault it is in truth.
+
+    Args:
+        completion: as the codec of the target read it.
+        asked: of the exchange.
+        exchange: whose answer it is.
+        target: that gave it.
+    """
+    vectors = completion.vectors
+    items = () if vectors is None else vectors.items
+    flaw = find_flaw(asked, target.route.embedding, [length_of(item) for item in items])
+    if vectors is None or flaw is not None:
+        return flawed(flaw or "no vectors")
+    if vectors.is_native and all(is_base64(item) is asked.is_base64 for item in items):
+        return completion
+    rewrite = as_base64 if asked.is_base64 else as_numbers
+    written: list[msgspec.Raw] = []
+    try:
+        for place, item in enumerate(items):
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            written.append(rewrite(item))
+    except ValueError as error:
+        return flawed(f"vector {len(written)} cannot be read: {error}")
+    tokens = exchange.demand.input_tokens
+    usage = completion.usage or Usage(prompt_tokens=tokens, total_tokens=tokens)
+    body = vectors_json(written, vectors.model or target.route.model, usage)
+    return msgspec.structs.replace(completion, raw=body)
+
+
+def flawed(problem: str) -> Fault:
+    """The fault of an answer that is none; another route may give a better one."""
+    return Fault(kind=FaultKind.MALFORMED, message=problem)

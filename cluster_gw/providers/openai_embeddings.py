@@ -1,0 +1,112 @@
+"""The upstream codec of OpenAI's embeddings; every plainly compatible platform has them so."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from cluster_gw.canonical.embedding import EmbeddingModel, Vectors
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.providers import openai_chat, quirks
+from cluster_gw.providers.openai_errors import (
+    UNREAD,
+    content_fault,
+    document_of,
+    in_band_fault,
+    malformed_fault,
+)
+from cluster_gw.providers.openai_facts import usage_of
+from cluster_gw.providers.openai_stream import NO_ERROR
+from cluster_gw.wire.error_body import read_error
+from cluster_gw.wire.json_codec import (
+    InvalidJsonError,
+    UnexpectedShapeError,
+    UnpairedSurrogateError,
+    raw,
+    write,
+)
+from cluster_gw.wire.openai_embeddings import VECTORS_READER, EmbeddingBody, VectorsBody
+
+PATH: Final = "/embeddings"
+
+
+class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
+    """Codec of one model of one platform; headers, errors and quotas are those of its chat API.
+
+    Args:
+        model: what it is declared to do.
+        quirk_names: names out of `quirks.QUIRKS`.
+    """
+
+    def __init__(self, model: EmbeddingModel, quirk_names: Iterable[str] = ()) -> None:
+        super().__init__(quirk_names)
+        self._model = model
+
+    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
+        """The full URL of a call; a base that names this or the chat API is taken below it."""
+        base = base_url.rstrip("/").removesuffix(openai_chat.PATH)
+        return base if base.endswith(PATH) else base + PATH
+
+    def check_url(self, base_url: str) -> str | None:
+        """The same as for the chat API."""
+        return super().check_url(base_url.rstrip("/").removesuffix(PATH))
+
+    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+        """The client's own members with the upstream's model and the platform's names.
+
+        A length that the model has in any case is not asked for where no other may be: those that
+        cannot do it refuse the member.
+        """
+        fields = dict(request.fields)
+        fields["model"] = raw(model)
+        if self._model.sizes == ():
+            fields.pop("dimensions", None)
+        return write(quirks.apply(self._quirk, fields, wants_tools=False))
+
+    def decode_completion(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Completion | Fault:
+        """A 200 as its vectors, or the fault it is in truth."""
+        try:
+            answer = VECTORS_READER.read(body)
+        except (UnexpectedShapeError, UnpairedSurrogateError) as error:
+            return no_vectors(body, str(error), secret)
+        except InvalidJsonError:
+            if content_type.partition(";")[0].strip().lower() in openai_chat.JSON_TYPES:
+                return malformed_fault("the answer is no JSON")
+            return content_fault(content_type, body, "JSON")
+        has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
+        if has_error or not answer.data:
+            return no_vectors(body, "the answer holds no vectors", secret)
+        return vectors_of(body, answer, answer.data)
+
+
+def vectors_of(
+    body: bytes, answer: VectorsBody, data: Sequence[EmbeddingBody]
+) -> Completion | Fault:
+    """The vectors in the order of their inputs; without any index they came in it."""
+    indexes = [one.index for one in data]
+    expected = list(range(len(data)))
+    is_native = indexes == expected
+    if not is_native and any(index is not None for index in indexes):
+        if sorted(-1 if index is None else index for index in indexes) != expected:
+            return malformed_fault("the indexes of the vectors have gaps or repeat themselves")
+        data = sorted(data, key=lambda one: one.index or 0)
+    return Completion(
+        raw=body,
+        usage=usage_of(answer.usage),
+        vectors=Vectors(
+            items=tuple([one.embedding for one in data]),
+            model=answer.model or "",
+            is_native=is_native,
+        ),
+    )
+
+
+def no_vectors(body: bytes, problem: str, secret: str | None) -> Fault:
+    """The fault of an answer that holds an error, or nothing that can be read."""
+    document = document_of(body)
+    facts = None if document is UNREAD else read_error(document)
+    if facts is None:
+        return malformed_fault(problem)
+    return in_band_fault(facts, document, secret)

@@ -1,0 +1,68 @@
+"""Models that make vectors: what is declared of them, and what is wrong with it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cluster_gw.canonical.embedding import EmbeddingModel
+from cluster_gw.canonical.request import Dialect
+from cluster_gw.settings.faults import Faults, at_name, shown
+from cluster_gw.settings.pool import ModelSettings, Settings
+from cluster_gw.settings.relays import Place
+from cluster_gw.settings.written import Document
+
+GEMINI_INPUTS: Final = 100  # of one `batchEmbedContents`
+
+
+def embedding_of(model: ModelSettings, dialect: Dialect) -> EmbeddingModel | None:
+    """Give what a model that makes vectors does; None for one that makes none.
+
+    Args:
+        model: as configured.
+        dialect: of its provider.
+    """
+    own, is_gemini = model.embedding, dialect is Dialect.GEMINI
+    if own is None:
+        return None
+    return EmbeddingModel(
+        family=own.family or model.model,
+        dimensions=own.dimensions,
+        sizes=own.sizes,
+        max_input_tokens=own.max_input_tokens,
+        max_inputs=own.max_inputs or (GEMINI_INPUTS if is_gemini else None),
+        takes_tokens=not is_gemini if own.tokens is None else own.tokens,
+    )
+
+
+def families_of(settings: Settings) -> list[str]:
+    """List the families of a configuration, each once."""
+    made = [m.embedding.family or m.model for m in settings.models if m.embedding is not None]
+    return list(dict.fromkeys(made))
+
+
+def check_embeddings(settings: Settings, document: Document, faults: Faults) -> None:
+    """Report families that contradict themselves or have the name of a combo."""
+    combos = {combo.id for combo in settings.combos}
+    first: dict[str, tuple[str, int]] = {}
+    for path, model in document.items("models", settings.models):
+        own = model.embedding
+        if own is None:
+            continue
+        family, place = own.family or model.model, at_name(path, "embedding")
+        if family in combos:
+            faults.add(at_name(place, "family"), f"{shown(family)} is a combo; name it otherwise")
+        if own.dimensions is None:
+            continue
+        there, dimensions = first.setdefault(family, (place, own.dimensions))
+        if dimensions != own.dimensions:
+            faults.add(
+                at_name(place, "dimensions"),
+                f"{own.dimensions} is not the {dimensions} of {there}, of the same family",
+            )
+        if any(size >= own.dimensions for size in own.sizes or ()):
+            faults.add(at_name(place, "sizes"), f"must be below dimensions, {own.dimensions}")
+
+
+def embedding_routes(places: Sequence[Place]) -> frozenset[str]:
+    """Everything by which a member of a combo may name a model that makes vectors."""
+    made = [place for place in places if place.model.embedding is not None]
+    return frozenset(name for place in made for name in (place.plain, place.id))
