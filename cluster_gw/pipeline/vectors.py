@@ -5,6 +5,7 @@ anew; a worker looks after others meanwhile, since that is a lot of numbers.
 """
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
@@ -34,24 +35,29 @@ async def fitted(
     """
     vectors = completion.vectors
     items = () if vectors is None else vectors.items
-    flaw = find_flaw(asked, target.route.embedding, [length_of(item) for item in items])
+    lengths = [length_of(item) async for item in unhurried(items)]
+    flaw = find_flaw(asked, target.route.embedding, lengths)
     if vectors is None or flaw is not None:
         return flawed(flaw or "no vectors")
     if vectors.is_native and all(is_base64(item) is asked.is_base64 for item in items):
         return completion
     rewrite = as_base64 if asked.is_base64 else as_numbers
-    written: list[msgspec.Raw] = []
     try:
-        for place, item in enumerate(items):
-            if place % AT_ONCE == 0:
-                await asyncio.sleep(0)
-            written.append(rewrite(item))
+        written = [rewrite(item) async for item in unhurried(items)]
     except ValueError as error:
-        return flawed(f"vector {len(written)} cannot be read: {error}")
+        return flawed(f"a vector cannot be read: {error}")
     tokens = exchange.demand.input_tokens
     usage = completion.usage or Usage(prompt_tokens=tokens, total_tokens=tokens)
     body = vectors_json(written, vectors.model or target.route.model, usage)
     return msgspec.structs.replace(completion, raw=body)
+
+
+async def unhurried(items: Sequence[msgspec.Raw]) -> AsyncIterator[msgspec.Raw]:
+    """Give one after the other, and others their turn in between."""
+    for place, item in enumerate(items):
+        if place and place % AT_ONCE == 0:
+            await asyncio.sleep(0)
+        yield item
 
 
 def flawed(problem: str) -> Fault:

@@ -14,7 +14,8 @@ from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.chat_bounds import without_strings
-from cluster_gw.surfaces.chat_completions import ChatCompletions, refused
+from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.refusals import misshapen, refused
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -50,9 +51,7 @@ class Embeddings(ChatCompletions):
         except InvalidJsonError as error:
             return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
         except UnexpectedShapeError as error:
-            if not error.path:
-                return refused("invalid_json", "The body must be a JSON object.", None)
-            return invalid(error.path, error.problem)
+            return misshapen(error, REMEDIES)
         return find_problem(facts) or request_of(fields, facts)
 
 

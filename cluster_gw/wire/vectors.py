@@ -13,7 +13,7 @@ from cluster_gw.wire.json_codec import InvalidJsonError, JsonReader, UnexpectedS
 FLOAT_BYTES: Final = 4
 BASE64_GROUP: Final = 4
 GROUP_BYTES: Final = 3
-NOT_OF_NUMBERS: Final = (b"n", b"u", b'"', b"{")  # `null` is what some write for NaN
+OF_NUMBERS: Final = b"+-.0123456789Ee \r\n\t"
 BLANK: Final = b"[] \r\n\t"
 QUOTE: Final = ord('"')
 NUMBERS_READER: Final = JsonReader[list[float]](list[float])
@@ -31,10 +31,11 @@ def length_of(item: msgspec.Raw) -> int | None:
     if is_base64(item):
         size = (len(text) - 2) // BASE64_GROUP * GROUP_BYTES - text[-3:].count(b"=")
         return size // FLOAT_BYTES if size > 0 and size % FLOAT_BYTES == 0 else None
-    is_flat = text.startswith(b"[") and text.rfind(b"[") == 0
-    if not is_flat or any(mark in text for mark in NOT_OF_NUMBERS) or not text.strip(BLANK):
+    frame = text.translate(None, OF_NUMBERS)
+    count = len(frame) - 1
+    if frame != b"[" + b"," * (count - 1) + b"]" or (count == 1 and not text.strip(BLANK)):
         return None
-    return text.count(b",") + 1
+    return count
 
 
 def as_numbers(item: msgspec.Raw) -> msgspec.Raw:

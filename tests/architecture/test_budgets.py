@@ -68,7 +68,7 @@ def test_no_function_takes_more_parameters_than_its_budget() -> None:
 
 
 def test_decisions_and_contributing_stay_short() -> None:
-    long = over(("docs/decisions",), ".md", DECISION_LINES)
+    long = [one for one in over(("docs/decisions",), ".md", DECISION_LINES) if "README" not in one]
     contributing = lines_of((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
 
     assert long == []
