@@ -5,6 +5,7 @@ anything was sent: an answer that breaks it is tried elsewhere.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from cluster_gw.canonical.events import ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
@@ -14,13 +15,16 @@ from cluster_gw.core.outcome.tool_schema import accepts
 from cluster_gw.wire.json_codec import InvalidJsonError
 from cluster_gw.wire.openai_tools import read_arguments, read_tool_schemas
 
+DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES})
+"""Whose declared tools can be read here."""
+
 
 def find_violation(request: ChatRequest, calls: Sequence[ToolCallDelta]) -> Fault | None:
     """Give the fault of the first call whose arguments break their schema; None without one.
 
     A call of a tool that was not declared, or declared without a schema, breaks nothing.
     """
-    if not calls or request.dialect is not Dialect.OPENAI:
+    if not calls or request.dialect not in DIALECTS:
         return None
     schemas = read_tool_schemas(request.fields)
     for call in calls:

@@ -21,9 +21,21 @@ class ToolFunction(msgspec.Struct):
 
 
 class Tool(msgspec.Struct):
-    """A declared tool; those of other kinds have no function."""
+    """A declared tool; those of other kinds have no function.
+
+    The Responses API says name and parameters beside the kind, not one level below.
+    """
 
     function: ToolFunction | None = None
+    name: str | None = None
+    parameters: Any = None
+
+    @property
+    def called(self) -> ToolFunction | None:
+        """The function, wherever it stands."""
+        if self.function is not None or self.name is None:
+            return self.function
+        return ToolFunction(name=self.name, parameters=self.parameters)
 
 
 TOOLS_READER: Final = JsonReader[list[Tool] | None](list[Tool] | None)
@@ -36,7 +48,7 @@ def read_tool_schemas(fields: Fields) -> dict[str, Any]:
     try:
         if "tools" in fields:
             tools = TOOLS_READER.read(fields["tools"]) or []
-            functions += [tool.function for tool in tools if tool.function is not None]
+            functions += [one for tool in tools if (one := tool.called) is not None]
         if "functions" in fields:
             functions += FUNCTIONS_READER.read(fields["functions"]) or []
     except (InvalidJsonError, UnexpectedShapeError):

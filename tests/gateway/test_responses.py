@@ -246,3 +246,22 @@ async def test_thoughts_of_another_vendor_do_not_reach_an_upstream_of_this_one(
     await respond(http, gateway, [own, foreign, asked])
 
     assert upstream.requests[0]["input"] == [own, asked]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_call_that_breaks_its_schema_is_not_taken(
+    start: Start, http: aiohttp.ClientSession, upstream: ResponsesUpstream, stream: bool
+) -> None:
+    rails = {"routing": {"guardrails": {"validate_tool_arguments": True}}}
+    gateway = await with_upstream(start, upstream, **rails)
+
+    def tool(kind: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"city": {"type": kind}}}
+        return {"type": "function", "name": "weather", "parameters": schema}
+
+    sound, _ = await respond(http, gateway, "call", stream=stream, tools=[tool("string")])
+    broken, body = await respond(http, gateway, "call", stream=stream, tools=[tool("integer")])
+
+    assert sound.status == 200
+    assert broken.status == 502
+    assert json.loads(body)["error"]["attempts"][0]["code"] == "invalid_tool_arguments"

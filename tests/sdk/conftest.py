@@ -10,11 +10,12 @@ from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.units import BYTES_PER_MB
 from tests.fakes.redis_server import RedisServer, needed_redis
+from tests.fakes.responses_upstream import ResponsesUpstream
 from tests.sdk.background_loop import BackgroundLoop
 from tests.sdk.calls import Client
 from tests.sdk.gateway_process import GatewayProcess
 from tests.sdk.mirror import Mirror
-from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, configuration
+from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, add_responses, configuration
 
 TIMEOUT_S = 10.0
 
@@ -60,12 +61,26 @@ def simulator(background: BackgroundLoop) -> Iterator[Simulator]:
 
 
 @pytest.fixture(scope="session")
-def gateway_url(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def responses_upstream(background: BackgroundLoop) -> Iterator[ResponsesUpstream]:
+    """An upstream that speaks the Responses API itself; the combo `responses` leads there."""
+    upstream = ResponsesUpstream()
+    background.run(upstream.__aenter__())
+    yield upstream
+    background.run(upstream.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def gateway_url(
+    simulator: Simulator,
+    responses_upstream: ResponsesUpstream,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
     """Where the running gateway is, without `/v1`."""
     binary = needed_redis()
     folder = tmp_path_factory.mktemp("gateway")
     with RedisServer(binary) as redis, Mirror() as mirror:
         config = configuration(simulator.base_url, mirror.base_url)
+        add_responses(config, responses_upstream.base_url)
         config["server"] = {"max_body_mb": MAX_BODY_BYTES // BYTES_PER_MB}
         with GatewayProcess(config, redis.url, folder) as gateway:
             yield gateway.base_url

@@ -101,3 +101,18 @@ def bounded_key(suite: str) -> str:
 def spent_key(suite: str) -> str:
     """The key of a client whose month has no room for any request."""
     return f"sk-gw-spent-{suite}-0123456789"
+
+
+def add_responses(config: dict[str, Any], base_url: str) -> None:
+    """Add a combo of one route that speaks the Responses API."""
+    config["providers"]["responses"] = {"dialect": "openai-responses", "base_url": base_url}
+    config["keys"].append({"id": "responses-key", "provider": "responses", "secret": "upstream"})
+    config["models"].append({"provider": "responses", "model": "native", "vision": True})
+    config["combos"].append(
+        {
+            "id": "responses",
+            "family": "classic",
+            "strategy": "priority",
+            "members": ["responses/native"],
+        }
+    )

@@ -9,7 +9,8 @@ from openai.types.responses import Response
 from pydantic import BaseModel
 
 from cluster_gw.simulator.sample_text import expected_text
-from tests.sdk.calls import Client, awaited, listed, steer
+from tests.fakes.responses_upstream import PROOF, STORY
+from tests.sdk.calls import Client, awaited, chunks, complete, listed, steer
 
 pytestmark = pytest.mark.sdk
 
@@ -51,7 +52,8 @@ async def events_of(client: Client, text: Any, **options: Any) -> list[Any]:
 
 async def accumulated(client: Client, text: Any, **options: Any) -> tuple[list[Any], Any]:
     """Events and final response of the SDK's stream helper."""
-    manager: Any = client.responses.stream(model="auto", input=text, **options)
+    options = {"model": "auto", "input": text, **options}
+    manager: Any = client.responses.stream(**options)
     if hasattr(manager, "__aenter__"):
         async with manager as opened:
             return await listed(opened), await opened.get_final_response()
@@ -184,3 +186,46 @@ async def test_stream_that_breaks_raises_in_the_iteration(client: Client, suite:
         await events_of(client, text, model=f"{suite}-cut")
 
     assert caught.value.code == "stream_interrupted"
+
+
+async def test_upstream_of_the_same_api_is_heard_as_it_speaks(client: Client) -> None:
+    answer = await respond(client, "think", model="responses")
+    events, final = await accumulated(client, "think", model="responses")
+
+    assert answer.output_text == final.output_text == STORY
+    assert answer.output[0].type == final.output[0].type == "reasoning"
+    assert answer.output[0].encrypted_content == PROOF
+    assert "response.reasoning_summary_text.delta" in {event.type for event in events}
+
+
+async def test_upstream_of_the_same_api_gives_structured_output(client: Client) -> None:
+    parsed: Any = await awaited(
+        client.responses.parse(model="responses", input="place", text_format=Place)
+    )
+
+    assert parsed.output_parsed == Place(city="Oslo", days=3)
+
+
+async def test_refusal_of_the_same_api_passes_as_it_is(client: Client) -> None:
+    answer = await respond(client, "refuse", model="responses")
+
+    assert answer.output[0].type == "message"
+    assert answer.output[0].content[0].type == "refusal"
+
+
+async def test_chat_client_uses_tools_of_an_upstream_of_the_responses_api(client: Client) -> None:
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": {}}}]
+    answer = await complete(client, "call", model="responses", tools=tools)
+    received = await chunks(client, "call", model="responses", tools=tools)
+
+    calls = answer.choices[0].message.tool_calls or []
+    begun = [
+        (call.id, call.function.name)
+        for chunk in received
+        for choice in chunk.choices
+        for call in choice.delta.tool_calls or ()
+        if call.id and call.function
+    ]
+    assert [call.id for call in calls] == ["call_one", "call_two"]
+    assert begun == [("call_one", "weather"), ("call_two", "weather")]
+    assert received[-1].choices[0].finish_reason == "tool_calls"
