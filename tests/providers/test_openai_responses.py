@@ -62,6 +62,7 @@ def test_route_of_this_dialect_gets_this_codec() -> None:
     class Route:
         dialect = CODEC.dialect
         quirks: frozenset[str] = frozenset()
+        embedding = None
 
     assert isinstance(provider_for(Route()), OpenAIResponsesProvider)
 
