@@ -11,11 +11,12 @@ import msgspec
 from cluster_gw.core.limits.bench import BenchPolicy
 from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.penalty import PenaltyPolicy
+from cluster_gw.settings.sections import RoutingSettings
 from cluster_gw.simulation.fleet import Run, simulate
 from cluster_gw.simulation.measures import mean
 from cluster_gw.simulation.pool import BANDIT
 from cluster_gw.simulation.reading import read_scenario
-from cluster_gw.simulation.scenario import TUNED, Scenario
+from cluster_gw.simulation.scenario import Scenario
 from cluster_gw.store.scripts import Scripts
 
 FILE: Final = Path(__file__).parent / "convergence.yaml"
@@ -23,8 +24,7 @@ FALLS_S: Final = 60.0
 WITHIN_S: Final = 6.0
 UNTIL_S: Final = 20.0  # after the fall: before a breaker that opened at once lets a trial through
 BEFORE_S: Final = 20.0
-LEARNS_ALONE: Final = msgspec.structs.replace(
-    TUNED,
+LEARNS_ALONE: Final = RoutingSettings(
     breaker=BreakerPolicy(threshold=10**9),
     bench=BenchPolicy(failures=100),
     penalty=PenaltyPolicy(rate_limit=0.0, failure=0.0),
