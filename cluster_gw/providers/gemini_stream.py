@@ -6,6 +6,8 @@ There is no end marker: a candidate ends with its finish reason, and the stream 
 import itertools
 from typing import Final
 
+import msgspec
+
 from cluster_gw.canonical.events import StreamEvent, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.providers.gemini_facts import (
@@ -138,22 +140,35 @@ class GeminiStreamDecoder:
             if reason is not None:
                 reasons.append(reason)
                 ended.append(index)
-        calls = calls_of(parts, self._numbers)
-        return StreamEvent(
+        event = StreamEvent(
             raw=data,
             text=text_of(parts),
             reasoning=thoughts_of(parts),
-            tool_calls=calls,
+            usage=usage,
+            is_plain=True,
+        )
+        if not ended and all(map(is_words, parts)):
+            return event  # the common frame
+        return msgspec.structs.replace(
+            event,
+            tool_calls=calls_of(parts, self._numbers),
             finish_reason=reasons[0] if reasons else None,
             ended_choices=tuple(ended),
-            usage=usage,
             signature=proof_of(parts),
             has_media=has_media(parts),
+            # Code that the vendor runs, and what comes next: the model is at work.
+            is_structure=any(part.text is None and not is_spoken(part) for part in parts),
+            is_plain=False,
         )
 
     def _in_band(self, data: bytes, document: object) -> StreamEvent:
         facts = read_error(document) or ErrorFacts(message="error inside the stream")
         return StreamEvent(raw=data, fault=in_band_fault(facts, document, self._secret))
+
+
+def is_words(part: SpokenPart) -> bool:
+    """Whether a part is text or a thought, and nothing else."""
+    return part.text is not None and not part.thought_signature
 
 
 def proof_of(parts: list[SpokenPart]) -> str:
