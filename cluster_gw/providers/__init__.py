@@ -7,6 +7,7 @@ from cluster_gw.canonical.request import Dialect
 from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.providers.base import Provider
 from cluster_gw.providers.gemini import GeminiProvider
+from cluster_gw.providers.gemini_embeddings import GeminiEmbeddingsProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_embeddings import OpenAIEmbeddingsProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
@@ -40,7 +41,9 @@ def provider_for(route: RouteFacts) -> Provider:
     if route.dialect not in SUPPORTED_DIALECTS:
         raise ValueError(f"no upstream codec speaks {route.dialect}")
     if route.embedding is not None:
-        return OpenAIEmbeddingsProvider(route.embedding, route.quirks)
+        is_gemini = route.dialect is Dialect.GEMINI
+        maker = GeminiEmbeddingsProvider if is_gemini else OpenAIEmbeddingsProvider
+        return maker(route.embedding, route.quirks)
     if route.dialect is Dialect.OPENAI_RESPONSES:
         return OpenAIResponsesProvider(route.quirks)
     if route.dialect is Dialect.ANTHROPIC:

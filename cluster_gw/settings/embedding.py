@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster_gw.canonical.embedding import EmbeddingModel
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.faults import Faults, at_name, shown
 from cluster_gw.settings.pool import ModelSettings, Settings
 from cluster_gw.settings.relays import Place
@@ -48,6 +49,9 @@ def check_embeddings(settings: Settings, document: Document, faults: Faults) -> 
         if own is None:
             continue
         family, place = own.family or model.model, at_name(path, "embedding")
+        provider = settings.providers.get(model.provider)
+        if provider is not None and provider_facts(provider).dialect is Dialect.ANTHROPIC:
+            faults.add(place, "there are no embeddings in the dialect of its provider, anthropic")
         if family in combos:
             faults.add(at_name(place, "family"), f"{shown(family)} is a combo; name it otherwise")
         if own.dimensions is None:

@@ -49,6 +49,8 @@ def configuration(simulator_url: str, mirror_url: str) -> dict[str, Any]:
     )
     plan.combo("blind", plan.route("blind", simulator_url, "text-only", vision=False))
     plan.combo("mirror", plan.route("mirror", mirror_url, "echo"))
+    plan.route("vectors", simulator_url, "small", embedding={"family": "small", "dimensions": 16})
+    plan.route("falling-vectors", simulator_url, "spare", embedding={"family": "small"})
     for suite in SUITES:
         add_traps(plan, suite, simulator_url)
     return {

@@ -77,7 +77,7 @@ def node() -> str:
     return binary
 
 
-@pytest.mark.parametrize("name", ["chat", "streams", "errors", "patience"])
+@pytest.mark.parametrize("name", ["chat", "streams", "errors", "patience", "embeddings"])
 def test_javascript_suite_passes(
     node: str, gateway_url: str, simulator: Simulator, name: str
 ) -> None:

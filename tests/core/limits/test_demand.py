@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_gw.canonical.embedding import EmbeddingAsk
 from cluster_gw.canonical.request import ChatRequest, Dialect
-from cluster_gw.core.limits.demand import Demand, estimate_demand, estimate_tokens
+from cluster_gw.core.limits.demand import Demand, estimate_demand, estimate_tokens, longest_input
 
 
 def request(**change: Any) -> ChatRequest:
@@ -71,3 +72,12 @@ def test_a_safe_estimate_has_a_quarter_more_of_input_and_none_of_output(
     given: int, safe: int
 ) -> None:
     assert Demand(input_tokens=given, output_tokens=100).safe_tokens == safe
+
+
+def test_vectors_are_no_output() -> None:
+    texts = request(embedding=EmbeddingAsk(count=2), input_characters=(5, 400))
+    numbers = request(embedding=EmbeddingAsk(count=2, token_counts=(7, 9)))
+
+    assert estimate_demand(texts) == Demand(input_tokens=102, output_tokens=0)
+    assert estimate_demand(numbers) == Demand(input_tokens=16, output_tokens=0)
+    assert (longest_input(texts), longest_input(numbers)) == (100, 9)

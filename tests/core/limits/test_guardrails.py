@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_gw.canonical.embedding import EmbeddingAsk
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.limits.demand import estimate_demand
 from cluster_gw.core.limits.guardrails import Guardrails, OverBudget, bound_output
@@ -77,3 +78,14 @@ def test_whatever_goes_on_fits_and_was_not_raised(
         assert 1 <= bound <= (asked or bound)
         assert most is None or bound <= most
         assert not budget or known + bound * choices <= budget
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [(0, None), (100, None), (99, OverBudget(input_tokens=100, output_tokens=0))],
+)
+def test_embeddings_have_no_output_to_bound(budget: int, expected: OverBudget | None) -> None:
+    request = msgspec.structs.replace(asking(None), embedding=EmbeddingAsk(count=1))
+
+    rails = Guardrails(budget_tokens=budget, most_output_tokens=5)
+    assert bound_output(rails, request) == expected

@@ -1,0 +1,98 @@
+"""The upstream codec of Gemini's embeddings: `batchEmbedContents`, for one text as for many.
+
+Requests come in OpenAI's form, the one form of them (decision 0053), and that is this codec's
+dialect; headers, errors and quotas are those of Gemini's chat API.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from cluster_gw.canonical.embedding import EmbeddingModel, Vectors
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers.gemini import GeminiProvider, api_of, error_of, path_of
+from cluster_gw.providers.gemini_facts import usage_of
+from cluster_gw.providers.openai_chat import JSON_TYPES
+from cluster_gw.providers.openai_errors import (
+    content_fault,
+    document_of,
+    in_band_fault,
+    malformed_fault,
+)
+from cluster_gw.wire.gemini_embeddings import EMBEDDED_READER, LENGTH_READER, TEXTS_READER
+from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, write
+
+CARRIED: Final = frozenset({"model", "input", "dimensions", "encoding_format"})
+
+
+class GeminiEmbeddingsProvider(GeminiProvider):
+    """Codec of one model; see `providers.base.Provider`.
+
+    Args:
+        model: what it is declared to do; it takes texts only.
+        quirk_names: names out of `quirks.QUIRKS`.
+    """
+
+    def __init__(self, model: EmbeddingModel, quirk_names: Iterable[str] = ()) -> None:
+        super().__init__(quirk_names)
+        self._model = model
+
+    @property
+    def dialect(self) -> Dialect:
+        """That of requests for embeddings: OpenAI's."""
+        return Dialect.OPENAI
+
+    def url(self, base_url: str, model: str) -> str:
+        """The full URL of a call; the credential is never in it."""
+        return f"{api_of(base_url)}/{path_of(model)}:batchEmbedContents"
+
+    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+        """One request of the batch for each text."""
+        texts = TEXTS_READER.read(request.fields["input"])
+        length = request.fields.get("dimensions")
+        common: dict[str, Any] = {"model": path_of(model)}
+        if length is not None and LENGTH_READER.read(length) is not None:
+            common["outputDimensionality"] = length
+        if self._model.sizes == ():
+            common.pop("outputDimensionality", None)
+        asked = [
+            {**common, "content": {"parts": [{"text": text}]}}
+            for text in ([texts] if isinstance(texts, str) else texts)
+        ]
+        return write({"requests": asked})
+
+    def decode_completion(
+        self, body: bytes, content_type: str, secret: str | None = None
+    ) -> Completion | Fault:
+        """A 200 as its vectors, or the fault it is in truth."""
+        try:
+            answer = EMBEDDED_READER.read(body)
+        except UnexpectedShapeError as error:
+            return no_vectors(body, str(error), secret)
+        except InvalidJsonError:
+            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
+                return malformed_fault("the answer is no JSON")
+            return content_fault(content_type, body, "JSON")
+        found = answer.embeddings or ([] if answer.embedding is None else [answer.embedding])
+        if not found:
+            return no_vectors(body, "the answer holds no vectors", secret)
+        return Completion(
+            raw=body,
+            usage=usage_of(answer.usage_metadata),
+            vectors=Vectors(items=tuple([one.values for one in found]), is_native=False),
+        )
+
+
+def no_vectors(body: bytes, problem: str, secret: str | None) -> Fault:
+    """The fault of an answer that holds an error, or nothing that can be read."""
+    document = document_of(body)
+    facts = error_of(document)
+    if facts is None:
+        return malformed_fault(problem)
+    return in_band_fault(facts, document, secret)
+
+
+def lost_of(request: ChatRequest) -> tuple[str, ...]:
+    """Members of a request that this API has no words for."""
+    return tuple([name for name in request.fields if name not in CARRIED])
