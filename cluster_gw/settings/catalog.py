@@ -19,7 +19,7 @@ from cluster_gw.core.routing.axes import (
 from cluster_gw.core.routing.catalog import Combo, Key, Member, Route
 from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
-from cluster_gw.core.routing.resolution import Catalog
+from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS, Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.embedding import embedding_of
@@ -39,7 +39,7 @@ from cluster_gw.settings.relays import (
     routes_of,
 )
 from cluster_gw.settings.secret import Secret
-from cluster_gw.settings.sections import RoutingSettings
+from cluster_gw.settings.sections import ClaudeNames, RoutingSettings
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 
@@ -91,7 +91,14 @@ def build_catalog(settings: Settings, version: int) -> Catalog:
         aliases=_aliases(default, chats, settings.routing),
         groups=groups_of(settings, places),
         unknown_model_is_default=settings.unknown_model == "default",
+        claude_names=claude_names_of(settings.routing.claude_names),
     )
+
+
+def claude_names_of(names: ClaudeNames) -> dict[str, str]:
+    """What stands for each word of the family, and for all other names of it."""
+    given = {word: getattr(names, word) or names.default for word in (*CLAUDE_WORDS, CLAUDE_OTHERS)}
+    return {word: name for word, name in given.items() if name is not None}
 
 
 def _priors(

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from typing import Final
 
 from cluster_gw.core.limits.windows import ROLLING
-from cluster_gw.core.routing.aliases import ALIASES, RESERVED
+from cluster_gw.core.routing.aliases import ALIASES, AUTO, RESERVED
 from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.core.routing.presets import PRESETS as SCORED
+from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of
@@ -54,6 +55,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_clients(settings, document, places, faults)
     _check_prior(settings, document, places, faults)
     _check_unify(settings, places, faults)
+    _check_claude_names(settings, document, places, faults)
     _warn_of_idle_models(settings, faults)
 
 
@@ -321,6 +323,19 @@ def _check_clients(
             if name != ALL and name not in combos and name not in groups:
                 place = at_index(at_name(path, "combos"), i)
                 faults.add(place, faults.unknown(name, list(dict.fromkeys([*combos, *groups]))))
+
+
+def _check_claude_names(
+    settings: Settings, document: Document, places: Sequence[Place], faults: Faults
+) -> None:
+    """Refuse names that nothing has; the others are told with their whole list."""
+    combos = [*document.names("combos", "id"), *(combo.id for combo in settings.combos)]
+    known = [*dict.fromkeys(combos), AUTO, *ALIASES, *(place.id for place in places)]
+    names = settings.routing.claude_names
+    for word in (*CLAUDE_WORDS, CLAUDE_OTHERS):
+        name = getattr(names, word)
+        if name is not None and name not in known:
+            faults.add(at_name("routing.claude_names", word), faults.unknown(name, known))
 
 
 def _check_unify(settings: Settings, places: Sequence[Place], faults: Faults) -> None:

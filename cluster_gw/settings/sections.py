@@ -160,6 +160,22 @@ class GuardrailSettings(Section, frozen=True, kw_only=True):
     validate_tool_arguments: bool = False
 
 
+class ClaudeNames(Section, frozen=True, kw_only=True):
+    """What stands for a model of the Claude family that nothing here has the name of.
+
+    Attributes:
+        opus: for names with this word in them; a combo, an alias or a route, null for `default`.
+        sonnet: likewise.
+        haiku: likewise.
+        default: for all other names of the family; null leaves them unknown.
+    """
+
+    opus: Name | None = None
+    sonnet: Name | None = None
+    haiku: Name | None = None
+    default: Name | None = None
+
+
 class RoutingSettings(Section, frozen=True, kw_only=True):
     """Everything that tunes the choice of a target and the loop over targets.
 
@@ -187,6 +203,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         key_checks: checks of all keys, which need no quota.
         degraded: when too few providers are usable.
         probe: checks of keys that rest.
+        claude_names: what serves clients that ask for a Claude model by its vendor's name.
     """
 
     key_selection: Literal["auto", "least-remaining"] = "auto"
@@ -209,6 +226,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     key_checks: CheckPolicy = CheckPolicy()
     degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()
+    claude_names: ClaudeNames = ClaudeNames()
 
 
 class CacheSettings(Section, frozen=True, kw_only=True):

@@ -310,3 +310,18 @@ async def test_path_below_that_is_not_served_answers_in_the_vendors_shape(
     assert response.status == 404
     assert error["code"] == "surface_not_supported"
     assert error["type"] == "not_found_error"
+
+
+async def test_claude_names_lead_where_the_operator_says(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(routing={"claude_names": {"opus": "b/two", "default": "auto"}})
+
+    async def routed(model: str) -> str:
+        response, _ = await post(http, gateway.base_url, ask(steer(text="ok"), model=model))
+        return response.headers.get("x-routed-via", str(response.status))
+
+    assert await routed("claude-opus-4-5-20251101") == "b/two"
+    assert await routed("claude-sonnet-4-5[1m]") == "a/one"
+    assert await routed("anthropic/claude-9") == "a/one"
+    assert await routed("gpt-9") == "404"

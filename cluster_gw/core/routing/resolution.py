@@ -20,6 +20,9 @@ from cluster_gw.units import ComboId, RouteId
 ENDPOINT: Final = "@"
 ENDPOINT_ALIAS: Final = "#"
 ANY_PROVIDER: Final = "custom"
+CLAUDE: Final = "claude"
+CLAUDE_WORDS: Final = ("opus", "sonnet", "haiku")
+CLAUDE_OTHERS: Final = "default"
 
 
 class NameProblem(StrEnum):
@@ -41,6 +44,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         aliases: by canonical name; their words are looked up, too.
         groups: routes that are the same model; empty where models are not unified.
         unknown_model_is_default: a name that nothing has means the default combo.
+        claude_names: what such a name of the Claude family means, by the word in it.
         providers: that have a route.
         joined: lists that requests put together of several names; filled as they are asked for.
         families: what requests for embeddings may name; nothing else may.
@@ -53,6 +57,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
     aliases: dict[ComboId, Combo] = {}
     groups: tuple[Group, ...] = ()
     unknown_model_is_default: bool = False
+    claude_names: Mapping[str, str] = {}
     providers: frozenset[str] = frozenset()
     joined: dict[object, Resolved] = {}
     families: Mapping[str, Resolved] = {}
@@ -87,8 +92,10 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
 
     def problem_of(self, model: str) -> NameProblem:
         """Tell why a name does not resolve."""
-        instead = "" if self.unknown_model_is_default else model
-        known = self._problems.get(_folded(model)) or self._problems.get(instead)
+        instead = self._instead(model)
+        known = self._problems.get(_folded(model))
+        if known is None and instead is not None:
+            known = self._problems.get(instead)
         return known or NameProblem.UNKNOWN
 
     def problem_of_embedding(self, model: str) -> NameProblem:
@@ -105,9 +112,19 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         found = self._names.get(name)
         if found is None and name not in self._problems:
             found = self._at_endpoint(name)
-        if found is None and self.unknown_model_is_default and name not in self._problems:
-            return self._names.get("")
+        if found is None and name not in self._problems:
+            instead = self._instead(name)
+            return None if instead is None else self._names.get(instead)
         return found
+
+    def _instead(self, name: str) -> str | None:
+        """The name that stands for one that nothing has; None where none does."""
+        folded = name.lower()
+        if self.claude_names and CLAUDE in folded:
+            word = next((word for word in CLAUDE_WORDS if word in folded), CLAUDE_OTHERS)
+            if word in self.claude_names:
+                return self.claude_names[word]
+        return "" if self.unknown_model_is_default else None
 
     def _at_endpoint(self, name: str) -> Resolved | None:
         """Find the one route that `provider:model#endpoint` means; None when that is not one.
