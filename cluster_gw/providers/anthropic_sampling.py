@@ -96,8 +96,9 @@ def budget_of(conversation: Conversation, notes: Notes) -> int:
         return 0
     reason = obstacle_of(conversation)
     budget = max(MIN_BUDGET_TOKENS, wanted)
-    if sampling.max_tokens is not None and budget >= sampling.max_tokens:
-        budget = sampling.max_tokens * 3 // 4  # the bound is of thoughts and words together
+    if sampling.max_tokens is not None:
+        # The bound is of thoughts and words together: some is left for words.
+        budget = min(budget, sampling.max_tokens * 3 // 4)
         if budget < MIN_BUDGET_TOKENS:
             reason = reason or "max_tokens is too low"
     if reason:
