@@ -19,7 +19,10 @@ from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
 from cluster_gw.surfaces.gemini_stream import ArrayFraming
 
 API: Final = "/v1beta/"
-CALL: Final = re.compile(r"/v1beta/models/(.+):(generateContent|streamGenerateContent|countTokens)")
+PREFIXES: Final = (API, "/v1/models")  # the vendor's newer clients call its first version
+CALL: Final = re.compile(
+    r"/v1(?:beta)?/models/(.+):(generateContent|streamGenerateContent|countTokens)"
+)
 KEY: Final = "key"
 KEY_HEADER: Final = b"x-goog-api-key"
 CONTENT_TYPE: Final = b"content-type"
@@ -63,6 +66,11 @@ def sending_json(endpoint: Endpoint) -> Endpoint:
 def wants_events(query: bytes) -> bool:
     """Whether a query asks for server-sent events."""
     return ("alt", "sse") in parse_qsl(query.decode("latin-1"))
+
+
+def is_path(path: str) -> bool:
+    """Whether a path is one of this API and of no other; listings are shared."""
+    return path.startswith(API) or (path.startswith(PREFIXES) and ":" in path)
 
 
 def with_key_header(scope: Scope) -> Scope:

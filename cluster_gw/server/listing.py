@@ -21,7 +21,7 @@ from cluster_gw.server.body import Receive
 from cluster_gw.server.hints import echo_label
 from cluster_gw.server.inference import Deps
 from cluster_gw.surfaces import SURFACES
-from cluster_gw.surfaces.base import Surface
+from cluster_gw.surfaces.gemini import GenerateContent
 from cluster_gw.surfaces.gemini_models import encode_gemini_model, encode_gemini_models
 from cluster_gw.surfaces.messages_models import Page, encode_vendor_model, encode_vendor_models
 from cluster_gw.surfaces.models import ListedModel, encode_model, encode_models
@@ -34,6 +34,9 @@ TOOL_PARAMETERS: Final = ("tools", "tool_choice")
 FORMAT_PARAMETERS: Final = ("response_format",)
 EMBEDDING_PARAMETERS: Final = ("dimensions", "encoding_format")
 VERSION_HEADER: Final = b"anthropic-version"
+GOOGLE_HEADER: Final = b"x-goog-api-client"  # what Google's clients say of themselves
+GEMINI_API: Final = "/v1beta/"
+GEMINI: Final = GenerateContent()  # of errors; each call has its own
 MAX_LIMIT: Final = 1000
 NARROWING: Final = ("available", "connected", "ready")
 
@@ -59,16 +62,10 @@ WHOLE: Final = Whole()
 
 
 class Models:
-    """Serves the listing.
+    """Serves the listing."""
 
-    Args:
-        deps: what it works with.
-        gemini: in Gemini's shape, whose paths are its own.
-    """
-
-    def __init__(self, deps: Deps, gemini: Surface | None = None) -> None:
+    def __init__(self, deps: Deps) -> None:
         self._deps = deps
-        self._gemini = gemini
 
     async def __call__(
         self,
@@ -82,12 +79,12 @@ class Models:
         label = echo_label(headers, request_id)
         serving = self._deps.current.serving
         client = serving.clients.identify(headers)
-        # Which of two shapes is known to who asks; both vendors have the same path.
+        # Which of three shapes is known to who asks; all vendors have the same path.
         is_vendor = VERSION_HEADER in headers
         surface = SURFACES["/v1/messages" if is_vendor else "/v1/chat/completions"]
         page: Page | Whole | None = page_of(scope["query_string"]) if is_vendor else None
-        if self._gemini is not None:
-            surface, page = self._gemini, WHOLE
+        if GOOGLE_HEADER in headers or scope["path"].startswith(GEMINI_API):
+            surface, page = GEMINI, WHOLE
         answer: bytes | ErrorBody
         if isinstance(client, ErrorBody):
             answer = await self._deps.guard.judge(client, scope, serving.strangers)

@@ -14,7 +14,9 @@ from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.answers import method_not_allowed
 from cluster_gw.server.body import Receive
 from cluster_gw.server.gemini import API as GEMINI_API
+from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
 from cluster_gw.server.gemini import GeminiDoor, with_key_header
+from cluster_gw.server.gemini import is_path as is_gemini_path
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
 from cluster_gw.server.token_counts import TokenCounts
@@ -54,7 +56,7 @@ class FrontDoor:
         endpoint = self._hot.get(scope["path"]) if scope["type"] == "http" else None
         if endpoint is not None and scope["method"] == "POST":
             return endpoint(scope, receive, send)
-        if scope["type"] == "http" and scope["path"].startswith(GEMINI_API):
+        if scope["type"] == "http" and scope["path"].startswith(GEMINI_PREFIXES):
             scope = with_key_header(scope)
             named = self._gemini.find(scope) if scope["method"] == "POST" else None
             if named is not None:
@@ -64,7 +66,7 @@ class FrontDoor:
 
 def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
-    models, gemini_models = Models(deps), Models(deps, GEMINI)
+    models = Models(deps)
     hot = {path: Inference(surface, deps) for path, surface in SURFACES.items()}
     counts = TokenCounts(SURFACES[MESSAGES], deps)
     app = Starlette(
@@ -73,8 +75,8 @@ def build_app(deps: Deps) -> FrontDoor:
             Route("/v1/messages/count_tokens", counts, methods=["POST"]),
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
-            Route("/v1beta/models", gemini_models, methods=["GET"]),
-            Route("/v1beta/models/{model:path}", gemini_models, methods=["GET"]),
+            Route("/v1beta/models", models, methods=["GET"]),
+            Route("/v1beta/models/{model:path}", models, methods=["GET"]),
         ],
         exception_handlers={404: _unrouted_answer(deps), 405: _unrouted_answer(deps)},
     )
@@ -86,7 +88,7 @@ def _unrouted_answer(deps: Deps) -> Answer:
     async def answer(request: Request, exc: Exception) -> Response:
         status = exc.status_code if isinstance(exc, HTTPException) else 500
         allowed = (exc.headers or {}) if isinstance(exc, HTTPException) else {}
-        is_call = request.method == "POST" and request.url.path.startswith(GEMINI_API)
+        is_call = request.method == "POST" and is_gemini_path(request.url.path)
         if status == NO_SUCH_METHOD and is_call:
             status, allowed = 404, {}  # the path of a model with a call that is not served
         error = _unrouted(request.url.path, request.method, status)
@@ -104,7 +106,7 @@ def _unrouted_answer(deps: Deps) -> Answer:
 
 def _surface_of(path: str) -> Surface:
     """The surface whose error shape is known to who asks for a path."""
-    if path.startswith(GEMINI_API):
+    if is_gemini_path(path):
         return GEMINI
     return SURFACES[MESSAGES] if path.startswith(MESSAGES) else SURFACES[CHAT]
 

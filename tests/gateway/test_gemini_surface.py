@@ -332,3 +332,22 @@ async def test_what_a_vendor_keeps_for_somebody_is_not_found(
 
     error = msgspec.json.decode(got)["error"]
     assert (response.status, error["reason"], error["param"]) == (404, "response_not_found", param)
+
+
+async def test_the_first_version_of_the_api_is_served_beside_openais_listing(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start()
+    listing = f"{gateway.base_url}/v1/models"
+
+    response, _ = await send(http, f"{listing}/a/one:generateContent", asks("hello"))
+    _, refused = await send(http, f"{listing}/a/one:embedContent", asks("hello"))
+    async with http.get(listing, headers={"x-goog-api-client": "gl-python"}) as answer:
+        theirs = await answer.json()
+    async with http.get(listing) as answer:
+        plain = await answer.json()
+
+    assert response.headers["x-routed-via"] == "a/one"
+    assert msgspec.json.decode(refused)["error"]["status"] == "NOT_FOUND"
+    assert "models" in theirs
+    assert plain["object"] == "list"
