@@ -54,6 +54,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         is_redacted: `signature` stands for a thought that is not shown.
         is_refusal: `text` says that the model will not.
         stop_sequence: the text that ended the answer, where the vendor says so.
+        kept_as: the vendor's name of the answer, where it keeps it to be gone on from.
         is_structure: the frame only opens or closes what other frames say, or shows a tool of the
             vendor's own at work; dialects of many such frames would else look empty.
         has_media: the frame shows something, such as an image, that nothing here has words for.
@@ -78,6 +79,7 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_refusal: bool = False
     stop_sequence: str | None = None
     is_structure: bool = False
+    kept_as: str = ""
     has_media: bool = False
 
 
@@ -91,6 +93,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         tool_calls: complete tool calls over all choices.
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
+        kept_as: the vendor's name of it, where it keeps it to be gone on from.
         has_media: it shows something, such as an image.
         vectors: of an answer to a request for embeddings; None for generation.
     """
@@ -101,6 +104,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: tuple[ToolCallDelta, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
+    kept_as: str = ""
     has_media: bool = False
     vectors: Vectors | None = None
 

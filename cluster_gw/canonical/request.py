@@ -58,6 +58,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         last_user_text: text of the last user message; only looked at, never kept or written down.
         user: the client's `user` label, if any.
         wishes: None for most requests.
+        continues: the vendor's name of an answer that it keeps and this request goes on from.
         embedding: what is asked for where that is vectors; None for generation.
         fields: top-level members of the body as raw JSON, in order.
     """
@@ -79,6 +80,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_user_text: str = ""
     user: str | None = None
     wishes: Wishes | None = None
+    continues: str = ""
     embedding: EmbeddingAsk | None = None
     fields: dict[str, msgspec.Raw]
 

@@ -21,6 +21,7 @@ from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.condition import Conditions
+from cluster_gw.pipeline.continuing import remember, targets_of
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
@@ -31,7 +32,7 @@ from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.sample import failure_sample
 from cluster_gw.pipeline.settle import Accounts
-from cluster_gw.pipeline.targets import Target, list_targets
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.trail import (
     record_failure,
     record_success,
@@ -82,7 +83,7 @@ class Failover:
         self._reply = reply
         self._clock = shell.clock
         self._planner = AttemptPlanner(policy.attempts, started_ms=self._ms(exchange.started_s))
-        targets = list_targets(exchange.ranking, exchange.runtime.targets)
+        targets = targets_of(exchange)
         exchange.keys = KeyOrder(
             exchange.inputs, exchange.turns.take, roomiest_first=policy.roomiest_key_first
         )
@@ -232,7 +233,7 @@ class Failover:
             exchange, attempt.lease, completion, latency_ms=self._ms_since(attempt.started_s)
         )
         self._settled(attempt.target)
-        self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
+        remember(self._shell.memory, exchange, attempt.target, completion.kept_as)
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
@@ -280,7 +281,7 @@ class Failover:
             first_byte_ms=record.duration_ms,
         )
         self._settled(attempt.target)
-        self._shell.memory.bind(exchange.recalled, attempt.target.route.id)
+        remember(self._shell.memory, exchange, attempt.target, attempt.tally.kept_as)
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
         await self._finish(relay, relay.encoder.done())

@@ -11,10 +11,11 @@ from cluster_gw.core.routing.strategies.base import Strategy
 from cluster_gw.errors import RecordUnreadableError
 from cluster_gw.pipeline.backlog import KeyOrder
 from cluster_gw.pipeline.condition import Conditions
+from cluster_gw.pipeline.continuing import targets_of
 from cluster_gw.pipeline.estimator import corrected
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.memory import Memory, Recalled
-from cluster_gw.pipeline.targets import Target, list_targets
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.estimates import ROUTES_AT_ONCE, Estimates
 from cluster_gw.store.gates import Gates
 from cluster_gw.units import RouteId
@@ -56,8 +57,7 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
             exchange.inputs, exchange.turns.look, roomiest_first=policy.roomiest_key_first
         )
         ordered: list[Target] = []
-        every = list_targets(exchange.ranking, exchange.runtime.targets)
-        for _, of_route in groupby(every, key=lambda one: one.route.id):
+        for _, of_route in groupby(targets_of(exchange), key=lambda one: one.route.id):
             ordered += exchange.keys.order(list(of_route))
         barred = {id(one): self.conditions.barring(one) for one in ordered}
         free = [one for one in ordered if barred[id(one)] is None]

@@ -5,6 +5,9 @@ write, so that all of them cost one round trip; most requests need none. Written
 whole answer says.
 """
 
+from hashlib import blake2b
+from typing import NamedTuple
+
 import msgspec
 
 from cluster_gw.core.routing.constraints import constrain
@@ -13,7 +16,14 @@ from cluster_gw.core.routing.stickiness import may_be_pinned, pin_key
 from cluster_gw.core.routing.strategies.base import Strategy
 from cluster_gw.store.bonds import NOT_ASKED, Asked, Bond, Bonds, Place
 from cluster_gw.store.cursor import Cursors
-from cluster_gw.units import MS_PER_S, RouteId
+from cluster_gw.units import MS_PER_S, ClientId, KeyId, RouteId
+
+
+class Keeper(NamedTuple):
+    """The target that keeps an answer."""
+
+    route: RouteId
+    key: KeyId
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -24,15 +34,24 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         pinned: where its run or session was; None when nowhere, or not asked for.
         last_good: which route of the combo answered last, likewise.
         bonds: what its own answer is to be bound to.
+        keeper: who keeps the answer that it goes on from; None when nobody does, or it does not.
     """
 
     cursor: int = 0
     pinned: RouteId | None = None
     last_good: RouteId | None = None
     bonds: tuple[tuple[Place, Bond], ...] = ()
+    keeper: Keeper | None = None
 
 
 NOTHING_LEFT = Recalled()
+DIGEST_BYTES = 16
+
+
+def answer_digest(client: ClientId, kept_as: str) -> str:
+    """What stands for an answer in Redis: nobody but its client arrives at it."""
+    material = f"{len(client)}:{client}:{kept_as}".encode("utf-8", "surrogatepass")
+    return blake2b(material, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def has_choice(context: RouteContext) -> bool:
@@ -56,7 +75,7 @@ class Memory:
         """Read what the request needs; without Redis nothing is pinned.
 
         Raises:
-            StoreLostError: a cursor is needed and nobody can tell it.
+            StoreLostError: a cursor, or the keeper of an answer, is needed and nobody can tell it.
         """
         resolved, bonds = context.resolved, self._bonds
         epoch = resolved.epoch
@@ -80,6 +99,7 @@ class Memory:
             pinned=pinned.route,
             last_good=good.route,
             bonds=tuple([(place, bond) for place, bond in found if place is not None]),
+            keeper=await self._keeper(context),
         )
 
     async def look(self, context: RouteContext, strategy: Strategy) -> Recalled:
@@ -97,7 +117,17 @@ class Memory:
             last_good = await bonds.look(bonds.last_good(resolved.combo, epoch))
         turns = strategy.needs_cursor and has_choice(context)
         cursor = await self._cursors.look(resolved.combo, epoch) if turns else 0
-        return Recalled(cursor=cursor, pinned=pinned, last_good=last_good)
+        return Recalled(
+            cursor=cursor,
+            pinned=pinned,
+            last_good=last_good,
+            keeper=await self._keeper(context),
+        )
+
+    def keep(self, client: ClientId, kept_as: str, keeper: Keeper) -> None:
+        """A target keeps an answer that this client may go on from."""
+        place = self._bonds.answer(answer_digest(client, kept_as))
+        self._bonds.bind(place, NOT_ASKED, " ".join(keeper), is_urgent=True)
 
     def bind(self, recalled: Recalled, route: RouteId) -> None:
         """A request was answered by a route: write it down for the next ones."""
@@ -106,3 +136,16 @@ class Memory:
 
     async def _told(self, asked: Asked | None) -> Bond:
         return NOT_ASKED if asked is None else await self._bonds.told(asked)
+
+    async def _keeper(self, context: RouteContext) -> Keeper | None:
+        """Tell who keeps the answer that a request goes on from, if its client ever got it.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        kept_as = context.request.continues
+        if not kept_as:
+            return None
+        told = await self._bonds.look(self._bonds.answer(answer_digest(context.client, kept_as)))
+        route, _, key = (told or "").rpartition(" ")
+        return Keeper(RouteId(route), KeyId(key)) if route else None

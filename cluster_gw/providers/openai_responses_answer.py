@@ -12,6 +12,7 @@ from cluster_gw.providers.openai_responses_facts import (
     call_id,
     call_name,
     is_call,
+    kept_as,
     reason_of_cut,
     reason_of_whole,
     signature_of,
@@ -41,6 +42,7 @@ def completion_of(body: bytes, answer: ResponseBody) -> Completion:
         tool_calls=calls,
         finish_reason=finish_of(answer),
         usage=usage_of(answer.usage),
+        kept_as=kept_as(answer),
     )
 
 

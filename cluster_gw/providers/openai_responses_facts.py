@@ -10,7 +10,9 @@ from cluster_gw.wire.openai_responses import (
     SIGNED_BY_VENDOR,
     Incomplete,
     OutputItem,
+    ResponseBody,
     ResponseUsage,
+    StreamedResponse,
 )
 
 MESSAGE: Final = "message"
@@ -68,6 +70,11 @@ def reason_of_cut(details: Incomplete | None) -> str:
 def reason_of_whole(*, has_calls: bool) -> str:
     """The finish reason of a complete answer: the dialect has no word for waiting on tools."""
     return "tool_calls" if has_calls else "stop"
+
+
+def kept_as(answer: ResponseBody | StreamedResponse) -> str:
+    """The name by which the vendor keeps an answer, which it does unless it says otherwise."""
+    return "" if answer.store is False or answer.id is None else answer.id
 
 
 def signature_of(item: OutputItem) -> str:

@@ -15,6 +15,7 @@ from cluster_gw.providers.openai_responses_facts import (
     call_id,
     call_name,
     is_call,
+    kept_as,
     reason_of_cut,
     reason_of_whole,
     signature_of,
@@ -147,6 +148,7 @@ class ResponsesStreamDecoder:
             finish_reason=reason,
             ended_choices=(0,),
             usage=None if response is None else usage_of(response.usage),
+            kept_as="" if response is None else kept_as(response),
         )
 
     def _failed(self, document: Any) -> Fault:

@@ -112,6 +112,18 @@ def name_fault(fault: NameFault) -> ErrorBody:
     )
 
 
+def answer_not_found() -> ErrorBody:
+    """The error of a request that goes on from an answer which this client cannot go on from."""
+    return ErrorBody(
+        status=404,
+        type="invalid_request_error",
+        code="response_not_found",
+        param="previous_response_id",
+        message="No upstream of this model keeps an answer of this id for this API key, or not any "
+        "more; leave out previous_response_id and send the whole conversation as input.",
+    )
+
+
 def model_not_found(model: str) -> ErrorBody:
     """The error of a name that nothing has."""
     return name_fault(NameFault(problem=NameProblem.UNKNOWN, name=model, param="model"))

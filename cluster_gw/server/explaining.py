@@ -108,6 +108,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
         deadline_s=math.inf,
         turns=scene.turns,
         inputs=inputs,
+        recalled=recalled,
     )
     exchange.skipped.extend(skip_excluded(exchange.ranking.excluded))
     await scene.foresight.ask(exchange)

@@ -14,10 +14,11 @@ import msgspec
 
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.posterior import Chance
-from cluster_gw.core.routing.strategies.base import StrategyInputs
+from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
 from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
 from cluster_gw.pipeline.admit import redis_lost
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.continuing import is_lost
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover, Shell
 from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
@@ -26,6 +27,7 @@ from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.pipeline.vendor_headers import limit_headers
 from cluster_gw.server.answers import (
+    answer_not_found,
     draining_error,
     internal_error,
     send_error,
@@ -130,12 +132,17 @@ class Inference:
         context = read_request(self._surface, serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
-        recalled, strategy = NOTHING_LEFT, strategy_of(context)
-        if strategy.needs_cursor or strategy.needs_last_good or context.resolved.is_sticky:
-            try:
-                recalled = await self._deps.shell.memory.recall(context, strategy)
-            except StoreLostError:
-                return redis_lost().body
+        strategy = strategy_of(context)
+        recalled: Recalled | ErrorBody = NOTHING_LEFT
+        if (
+            strategy.needs_cursor
+            or strategy.needs_last_good
+            or context.resolved.is_sticky
+            or context.request.continues
+        ):
+            recalled = await self._recall(context, strategy)
+        if isinstance(recalled, ErrorBody):
+            return recalled
         inputs = StrategyInputs(
             cursor=recalled.cursor,
             last_good=recalled.last_good,
@@ -146,6 +153,14 @@ class Inference:
             toolless=self._deps.shell.conditions.toolless,
         )
         return self._exchange(arrival, client, hints, context, inputs, recalled)
+
+    async def _recall(self, context: RouteContext, strategy: Strategy) -> Recalled | ErrorBody:
+        """What earlier requests left for this one; or why it cannot be served without it."""
+        try:
+            recalled = await self._deps.shell.memory.recall(context, strategy)
+        except StoreLostError:
+            return redis_lost().body
+        return answer_not_found() if is_lost(context, recalled.keeper) else recalled
 
     def _exchange(
         self,

@@ -20,6 +20,7 @@ from cluster_gw.store.scripts import Script, Scripts
 from cluster_gw.units import DAY_S, MS_PER_S, ComboId, RouteId
 
 LAST_GOOD_TTL_MS: Final = DAY_S * MS_PER_S
+ANSWER_TTL_MS: Final = DAY_S * MS_PER_S
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +98,14 @@ class Bonds:
         """Give the place of a combo's last known good route."""
         return Place(record=self._keys.last_good(combo, epoch), ttl_ms=LAST_GOOD_TTL_MS)
 
+    def answer(self, digest: str) -> Place:
+        """Give the place of what is known of an answer that an upstream keeps.
+
+        Args:
+            digest: of the client and of the vendor's name of the answer.
+        """
+        return Place(record=self._keys.answer(digest), ttl_ms=ANSWER_TTL_MS)
+
     def ask(self, place: Place) -> Asked:
         """Ask what is bound; the question leaves with the other calls of this turn of the loop."""
         template = template_of(self._recall, [place.record], 1)
@@ -131,7 +140,9 @@ class Bonds:
         route = await self._client.call("HGET", place.record, "route")
         return RouteId(route.decode()) if route else None
 
-    def bind(self, place: Place, bond: Bond, route: RouteId) -> None:
+    def bind(
+        self, place: Place, bond: Bond, route: RouteId | str, *, is_urgent: bool = False
+    ) -> None:
         """Bind to the route that answered unless a later request has; sent without waiting.
 
         What is lost on the way is not repeated: the next answer says it.
@@ -140,11 +151,12 @@ class Bonds:
             place: as it was recalled from.
             bond: what the request was told.
             route: what answered.
+            is_urgent: the client may ask for it as soon as it has the answer.
         """
         if bond.turn is not None:
             template = template_of(self._bind, [place.record], 3)
             packed = template.head + bulk(route, bond.turn, place.ttl_ms)
-            self._client.send(template, packed, _Sent(self), lazy=True)
+            self._client.send(template, packed, _Sent(self), lazy=not is_urgent)
 
 
 class _Sent:

@@ -225,6 +225,14 @@ KEY_SHAPES: Final = (
         content="The last known good route of a combo: the same fields.",
     ),
     KeyShape(
+        pattern="rsp:{<answer>}",
+        type="hash",
+        ttl="1 day",
+        content="Which key keeps an answer of the Responses API that its client may go on from by "
+        "previous_response_id. The name is a hash of the client and of that id; route: route and "
+        "key, with a blank between them; by, turn: as of `pin`.",
+    ),
+    KeyShape(
         pattern="lead:{<role>}",
         type="hash",
         ttl="1 day",

@@ -149,6 +149,10 @@ class Keys:
         """Hash: the last known good route of a combo."""
         return f"{self.prefix}:lkg:{{{encode_part(combo)}}}:{encode_part(epoch)}"
 
+    def answer(self, digest: str) -> str:
+        """Hash: which target keeps an answer that a client may go on from."""
+        return f"{self.prefix}:rsp:{{{encode_part(digest)}}}"
+
     def requests(self, digit: str, kind: str) -> tuple[str, str]:
         """Order and records of requests whose ids end with a digit, as the script takes them."""
         place = f"{{req{encode_part(digit)}}}:{encode_part(kind)}"

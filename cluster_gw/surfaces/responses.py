@@ -1,7 +1,7 @@
 """`POST /v1/responses`: OpenAI's Responses API towards clients (rooms 2 and 9).
 
-Nothing is kept of an answer: what names state of an upstream is refused, so that no client reaches
-what another one left there.
+Nothing is kept here of an answer. What names state of an upstream is refused, so that no client
+reaches what another one left there; only answers of upstreams of this API can be gone on from.
 """
 
 from collections.abc import Mapping
@@ -135,6 +135,7 @@ def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
         last_user_text=talk.last_user_text,
         has_history=talk.has_history,
         user=facts.user,
+        continues=facts.previous_response_id or "",
         wishes=take_wishes(fields, facts) if has_wishes else None,
         fields=fields,
     )
@@ -155,12 +156,6 @@ def unservable(facts: ResponsesBody) -> ErrorBody | None:
 
 def unknown_state(facts: ResponsesBody) -> ErrorBody | None:
     """The error of a request that names something which nobody keeps here."""
-    if facts.previous_response_id is not None:
-        return not_found(
-            "previous_response_id",
-            "No answers are kept here, so none can be gone on from by its id; leave out "
-            "previous_response_id and send the whole conversation as input.",
-        )
     if facts.conversation is not None:
         return not_found(
             "conversation", "No conversations are kept here; send the whole of it as input."

@@ -132,6 +132,7 @@ class ResponseBody(msgspec.Struct):
     usage: ResponseUsage | None = None
     incomplete_details: Incomplete | None = None
     error: msgspec.Raw | None = None
+    store: bool | None = None
 
 
 class StreamedResponse(msgspec.Struct):
@@ -140,6 +141,7 @@ class StreamedResponse(msgspec.Struct):
     id: str | None = None
     usage: ResponseUsage | None = None
     incomplete_details: Incomplete | None = None
+    store: bool | None = None
 
 
 class EventBody(msgspec.Struct):

@@ -77,6 +77,8 @@ class ResponsesUpstream:
             fault = {"message": f"told to {word}", "type": "server_error", "code": None}
             return web.json_response({"error": fault}, status=int(word))
         answer = ANSWERS.get(word, ANSWERS["say"])()
+        if word == "keep":
+            answer |= {"id": f"resp_kept_{len(self.requests)}", "store": body.get("store", True)}
         if not body.get("stream"):
             return web.json_response(answer)
         stream = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})

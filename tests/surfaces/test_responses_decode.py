@@ -74,6 +74,13 @@ def test_members_travel_on_untouched_and_in_order() -> None:
     assert write(request.fields) == body
 
 
+def test_answer_that_is_gone_on_from_is_named_and_travels_on() -> None:
+    request = decode(previous_response_id="resp_1")
+
+    assert request.continues == "resp_1"
+    assert "previous_response_id" in request.fields
+
+
 def test_wishes_are_taken_out_of_the_members() -> None:
     request = decode(models=["a", "b"], provider={"only": ["p"]})
 
@@ -91,11 +98,6 @@ def test_wishes_are_taken_out_of_the_members() -> None:
         ({"input": "x", "stream": "yes"}, "stream", "invalid_request"),
         ({"input": "x", "background": True}, "background", "invalid_request"),
         ({"input": [{"type": "item_reference", "id": "i"}]}, "input[0]", "invalid_request"),
-        (
-            {"input": "x", "previous_response_id": "resp_1"},
-            "previous_response_id",
-            "response_not_found",
-        ),
         ({"input": "x", "conversation": {"id": "c"}}, "conversation", "response_not_found"),
         (
             {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]},

@@ -12,6 +12,7 @@ class Tally:
 
     Attributes:
         is_ended: nothing more is to be read: the end marker or an error came.
+        kept_as: the vendor's name of the answer, where it keeps it.
         is_complete: the answer is whole: its end marker or the end of every choice was seen.
     """
 
@@ -24,6 +25,7 @@ class Tally:
         "finish_reason",
         "is_complete",
         "is_ended",
+        "kept_as",
         "usage",
     )
 
@@ -35,6 +37,7 @@ class Tally:
         self.usage: Usage | None = None
         self.done = self.is_ended = self.is_complete = False
         self.fault: Fault | None = None
+        self.kept_as = ""
 
     def add(self, event: StreamEvent) -> None:
         """Take one event into account."""
@@ -49,6 +52,7 @@ class Tally:
         self.finish_reason = event.finish_reason or self.finish_reason
         self.done = self.done or event.done
         self.fault = self.fault or event.fault
+        self.kept_as = event.kept_as or self.kept_as
         self.is_ended = self.done or self.fault is not None
         self.is_complete = self.done or len(self._ended) >= self.choices
 
