@@ -9,9 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.reply import Send
-from cluster_gw.server.answers import method_not_allowed
 from cluster_gw.server.body import Receive
 from cluster_gw.server.gemini import API as GEMINI_API
 from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
@@ -20,6 +18,7 @@ from cluster_gw.server.gemini import is_path as is_gemini_path
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
 from cluster_gw.server.token_counts import TokenCounts
+from cluster_gw.server.unserved import NO_SUCH_METHOD, unserved
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.gemini import GenerateContent
@@ -27,12 +26,6 @@ from cluster_gw.surfaces.gemini import GenerateContent
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
 GEMINI: Final = GenerateContent()  # of errors; each call has its own
-VENDOR_PREFIXES: Final = ("/v1/", GEMINI_API)
-NO_SUCH_METHOD: Final = 405
-SERVED: Final = (
-    f"{', '.join(SURFACES)}, /v1/models, and generateContent, streamGenerateContent and "
-    "countTokens below /v1beta/models"
-)
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -91,7 +84,7 @@ def _unrouted_answer(deps: Deps) -> Answer:
         is_call = request.method == "POST" and is_gemini_path(request.url.path)
         if status == NO_SUCH_METHOD and is_call:
             status, allowed = 404, {}  # the path of a model with a call that is not served
-        error = _unrouted(request.url.path, request.method, status)
+        error = unserved(request.url.path, request.method, status)
         request_id = deps.mint_id()
         surface = _surface_of(request.url.path)
         return Response(
@@ -109,22 +102,3 @@ def _surface_of(path: str) -> Surface:
     if is_gemini_path(path):
         return GEMINI
     return SURFACES[MESSAGES] if path.startswith(MESSAGES) else SURFACES[CHAT]
-
-
-def _unrouted(path: str, method: str, status: int) -> ErrorBody:
-    shown = path[:128]
-    if status == NO_SUCH_METHOD:
-        return method_not_allowed(method, path)
-    if path.startswith(VENDOR_PREFIXES):
-        return ErrorBody(
-            status=404,
-            type="invalid_request_error",
-            code="surface_not_supported",
-            message=f"{shown} is not served here; {SERVED} are.",
-        )
-    return ErrorBody(
-        status=404,
-        type="invalid_request_error",
-        code="not_found",
-        message=f"Nothing is served at {shown}.",
-    )
