@@ -21,6 +21,14 @@ class Dialect(StrEnum):
     GEMINI = "gemini"
 
 
+class SortBy(StrEnum):
+    """What a client wants candidates sorted by, the best first."""
+
+    PRICE = "price"
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+
+
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """What a client asks for besides a model: other models, and providers by name.
 
@@ -29,12 +37,14 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
         order: providers that go first, in this order.
         only: the only providers that may serve; None when all may.
         ignore: providers that may not.
+        sort: what decides among equally good matches; None leaves it to the strategy.
     """
 
     models: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
+    sort: SortBy | None = None
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):

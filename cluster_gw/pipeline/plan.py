@@ -12,6 +12,7 @@ from cluster_gw.core.routing.signals import stand_back
 from cluster_gw.core.routing.stickiness import REFUSED_TOOLS, stay
 from cluster_gw.core.routing.strategies import STRATEGIES
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
+from cluster_gw.core.routing.wished_order import in_wished_order
 
 NO_MOVES: Final[tuple[Move, ...]] = ()
 NOBODY: Final[frozenset[tuple[str, str]]] = frozenset()
@@ -39,9 +40,12 @@ def make_ranking(
     eligible, excluded = constrain(listed, context)
     strategy = strategy or strategy_of(context)
     order = strategy.rank(eligible, context, inputs)
-    candidates, spared = order.candidates, NO_MOVES
+    candidates, spared, wishes = order.candidates, NO_MOVES, context.request.wishes
+    if wishes is not None and wishes.sort is not None:
+        candidates, spared = in_wished_order(candidates, context, inputs.signals, wishes.sort)
     if resolved.windows:
-        candidates, spared = spare_the_tight(candidates, context)
+        candidates, tight = spare_the_tight(candidates, context)
+        spared += tight
     candidates, moves = _moved(candidates, eligible, (*disabled, *excluded), context, inputs)
     return Ranking(
         combo=resolved.combo,
@@ -62,21 +66,25 @@ def _moved(
     context: RouteContext,
     inputs: StrategyInputs,
 ) -> tuple[tuple[Candidate, ...], tuple[Move, ...]]:
-    """What comes after the strategy: a pin, else a try out of turn; then what is barred."""
+    """What comes after the strategy: a pin, else a try out of turn; then what is barred.
+
+    Who wishes for an order of his own is neither kept on a route nor sent elsewhere to learn of it.
+    """
     resolved, signals = context.resolved, inputs.signals
     toolless = inputs.toolless if context.needs.tools else NOBODY
     moves: tuple[Move, ...] = ()
-    is_pinned = False
+    is_pinned, wishes = False, context.request.wishes
+    is_sorted = wishes is not None and wishes.sort is not None
     if toolless:
         candidates, moves = put_last(candidates, toolless)
-    if inputs.pinned is not None:
+    if inputs.pinned is not None and not is_sorted:
         now_s, policy = inputs.now_s, resolved.sticky
         stayed = stay(
             candidates, excluded, inputs.pinned, policy, signals, now_s, toolless=toolless
         )
         candidates, is_pinned = stayed.candidates, stayed.holds
         moves += () if stayed.move is None else (stayed.move,)
-    if not is_pinned:
+    if not is_pinned and not is_sorted:
         tried, reason = None, "explore"
         if resolved.scoring.explore_unmeasured:
             tried, reason = pick_unmeasured(eligible, context, inputs), "explore unmeasured"

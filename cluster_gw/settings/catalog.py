@@ -198,6 +198,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         speed_rank=model.speed_rank,
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
+        is_priced=model.price.input is not None or model.price.output is not None,
         enabled=model.enabled,
         embedding=embedding_of(model, facts.dialect),
     )

@@ -43,11 +43,12 @@ REMEDIES: Final[Mapping[str, str]] = {
     "stream": "Send true or false without quotes.",
     "tools": "Send an array of tool objects, or leave it out.",
     "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
-    "provider": "Send an object with order, only or ignore, or leave it out.",
+    "provider": "Send an object with order, only, ignore or sort, or leave it out.",
     "order": "Send an array of at most 32 provider names.",
     "only": "Send an array of at most 32 provider names.",
     "allow_fallbacks": "Send true or false without quotes.",
     "ignore": "Send an array of at most 32 provider names.",
+    "sort": "Send price, throughput or latency, or leave it out.",
 }
 
 

@@ -32,6 +32,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "model": "Name an embedding model; GET /v1/models marks them.",
     "dimensions": "Send a whole number above 0, or leave it out.",
     "encoding_format": 'Send "float" or "base64", or leave it out.',
+    "sort": "Send price, throughput or latency, or leave it out.",
     "provider": "Send an object with order, only, ignore or sort, or leave it out.",
 }
 

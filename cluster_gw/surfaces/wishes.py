@@ -8,11 +8,11 @@ from typing import Final, Protocol
 
 from cluster_gw.canonical.request import Wishes
 from cluster_gw.wire.json_codec import FIELDS_READER, Fields, raw
-from cluster_gw.wire.openai_chat import ProviderWishes
+from cluster_gw.wire.openai_chat import ProviderWishes, SortWish
 
 MODELS: Final = "models"
 PROVIDER: Final = "provider"
-OURS: Final = ("order", "only", "ignore", "allow_fallbacks")
+OURS: Final = ("order", "only", "ignore", "allow_fallbacks", "sort")
 NO_PROVIDER: Final = ProviderWishes()
 
 
@@ -41,14 +41,15 @@ def take_wishes(fields: Fields, body: Wishing) -> Wishes | None:
         rest = {k: v for k, v in FIELDS_READER.read(given).items() if k not in OURS}
         if rest:
             fields[PROVIDER] = raw(rest)
-    only = only_of(wanted)
-    if not (body.models or wanted.order or only is not None or wanted.ignore):
+    only, sort = only_of(wanted), wanted.sort
+    if not (body.models or wanted.order or only is not None or wanted.ignore or sort):
         return None
     return Wishes(
         models=tuple(body.models or ()),
         order=tuple(wanted.order or ()),
         only=only,
         ignore=tuple(wanted.ignore or ()),
+        sort=sort.by if isinstance(sort, SortWish) else sort,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from cluster_gw.canonical.request import SortBy
 from cluster_gw.wire.json_codec import JsonReader
 
 MAX_CHOICES: Final = 128  # the vendor's own bound of `n`
@@ -49,6 +50,12 @@ class ResponseFormat(msgspec.Struct):
 Names = Annotated[list[str], msgspec.Meta(max_length=MAX_NAMES)]
 
 
+class SortWish(msgspec.Struct):
+    """`sort` as an object."""
+
+    by: SortBy
+
+
 class ProviderWishes(msgspec.Struct):
     """`provider`, as OpenRouter has it; members that are not read are not checked."""
 
@@ -56,6 +63,7 @@ class ProviderWishes(msgspec.Struct):
     only: Names | None = None
     ignore: Names | None = None
     allow_fallbacks: bool | None = None
+    sort: SortBy | SortWish | None = None
 
 
 class ChatBody(msgspec.Struct):

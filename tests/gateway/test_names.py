@@ -285,3 +285,24 @@ async def test_structured_output_is_not_asked_of_a_preset_that_drops_it(
     assert response.headers["X-Routed-Via"] == "b/two"
     skips = [(s["route"], s["code"]) for s in json.loads(answer)["skipped"]]
     assert skips == [("a/one", "no_format")]
+
+
+@pytest.mark.parametrize(("sort", "first"), [("price", "b/two"), ({"by": "price"}, "b/two")])
+async def test_a_request_may_ask_for_the_cheapest(
+    start: Start, http: aiohttp.ClientSession, sort: Any, first: str
+) -> None:
+    gateway = await start(
+        models=[
+            {"provider": "a", "model": "one", "price": {"input": 5, "output": 15}},
+            {"provider": "b", "model": "two", "price": {"input": 1, "output": 2}},
+        ]
+    )
+
+    plain, _ = await post(http, gateway.base_url, chat())
+    sorted_, body = await post(
+        http, gateway.base_url, chat(provider={"sort": sort}), X_Gw_Detail="1"
+    )
+
+    assert plain.headers["X-Routed-Via"] == "a/one"
+    assert sorted_.headers["X-Routed-Via"] == first
+    assert "sorted by price" in str(json.loads(body)["ranking"][0]["reasons"])

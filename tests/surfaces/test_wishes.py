@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster_gw.canonical.request import ChatRequest, Wishes
+from cluster_gw.canonical.request import ChatRequest, SortBy, Wishes
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 
@@ -39,6 +39,12 @@ def decoded(**members: Any) -> ChatRequest | ErrorBody:
         ),
         ({"provider": {"order": ["x"], "allow_fallbacks": True}}, Wishes(order=("x",))),
         ({"provider": {"allow_fallbacks": False}}, None),
+        ({"provider": {"sort": "price"}}, Wishes(sort=SortBy.PRICE)),
+        (
+            {"provider": {"sort": {"by": "latency", "partition": "none"}}},
+            Wishes(sort=SortBy.LATENCY),
+        ),
+        ({"provider": {"sort": None}}, None),
     ],
 )
 def test_wishes_are_read(members: dict[str, Any], wishes: Wishes | None) -> None:
@@ -49,11 +55,11 @@ def test_wishes_are_read(members: dict[str, Any], wishes: Wishes | None) -> None
 
 
 def test_no_upstream_sees_what_names_the_gateways_own() -> None:
-    request = decoded(models=["b"], provider={"order": ["x"], "sort": "price"}, seed=1)
+    request = decoded(models=["b"], provider={"order": ["x"], "zdr": True}, seed=1)
 
     assert isinstance(request, ChatRequest)
     assert list(request.fields) == ["model", "messages", "seed", "provider"]
-    assert bytes(request.fields["provider"]) == b'{"sort":"price"}'
+    assert bytes(request.fields["provider"]) == b'{"zdr":true}'
 
 
 def test_a_provider_that_is_all_ours_is_taken_out() -> None:
@@ -74,6 +80,9 @@ def test_a_provider_that_is_all_ours_is_taken_out() -> None:
         ({"provider": {"only": [None]}}, "provider.only[0]"),
         ({"provider": {"allow_fallbacks": "no"}}, "provider.allow_fallbacks"),
         ({"provider": {"ignore": ["x"] * 33}}, "provider.ignore"),
+        ({"provider": {"sort": "cheapest"}}, "provider.sort"),
+        ({"provider": {"sort": {}}}, "provider.sort.by"),
+        ({"provider": {"sort": {"by": "x"}}}, "provider.sort.by"),
     ],
 )
 def test_what_is_wrong_is_refused_by_its_place(members: dict[str, Any], param: str) -> None:

@@ -69,6 +69,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         prior: what others saw of it.
         scoped_keys: of its provider's keys those that serve other models only.
         endpoint: handle of the relay it is reached through; empty for the provider's own address.
+        is_priced: somebody said what it costs, 0 among it.
         embedding: it makes vectors, and no chat may be routed to it; None for all others.
     """
 
@@ -97,6 +98,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     scoped_keys: int = 0
     endpoint: str = ""
     price: Price = FREE
+    is_priced: bool = False
     embedding: EmbeddingModel | None = None
     keys: tuple[Key, ...] = ()
 

@@ -90,6 +90,11 @@ class Statistics(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.output_tokens * MS_PER_S / self.latency_ms if self.latency_ms > 0 else None
 
     @property
+    def mean_latency_ms(self) -> float | None:
+        """Time to the whole answer; None without a sample."""
+        return self.latency_ms / self.speed_samples if self.speed_samples > 0 else None
+
+    @property
     def mean_first_byte_ms(self) -> float | None:
         """Time to first byte; None without a sample."""
         return self.first_byte_ms / self.first_bytes if self.first_bytes > 0 else None
