@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.body import Receive
-from cluster_gw.server.gemini import API as GEMINI_API
 from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
 from cluster_gw.server.gemini import GeminiDoor, with_key_header
 from cluster_gw.server.gemini import is_path as is_gemini_path
