@@ -317,7 +317,7 @@ class Attempt:
         return self._find_violation(join_calls(held))
 
     def _find_violation(self, calls: Sequence[ToolCallDelta]) -> Fault | None:
-        return find_violation(self._exchange.request, calls) if self._checks_calls() else None
+        return find_violation(self._exchange, calls) if self._checks_calls() else None
 
     def _checks_calls(self) -> bool:
         exchange = self._exchange

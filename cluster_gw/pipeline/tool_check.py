@@ -5,28 +5,29 @@ anything was sent: an answer that breaks it is tried elsewhere.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from cluster_gw.canonical.events import ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
-from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.outcome.gate import TOOL_ARGUMENTS
 from cluster_gw.core.outcome.tool_schema import accepts
-from cluster_gw.wire.json_codec import InvalidJsonError
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any
 from cluster_gw.wire.openai_tools import read_arguments, read_tool_schemas
 
 DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES})
-"""Whose declared tools can be read here."""
+"""Whose declared tools are read here; those of others stand in the conversation."""
 
 
-def find_violation(request: ChatRequest, calls: Sequence[ToolCallDelta]) -> Fault | None:
+def find_violation(exchange: Exchange, calls: Sequence[ToolCallDelta]) -> Fault | None:
     """Give the fault of the first call whose arguments break their schema; None without one.
 
     A call of a tool that was not declared, or declared without a schema, breaks nothing.
     """
-    if not calls or request.dialect not in DIALECTS:
+    if not calls:
         return None
-    schemas = read_tool_schemas(request.fields)
+    schemas = schemas_of(exchange)
     for call in calls:
         schema = schemas.get(call.name or "")
         if schema is None:
@@ -42,3 +43,16 @@ def find_violation(request: ChatRequest, calls: Sequence[ToolCallDelta]) -> Faul
                 message="the arguments of a tool call break its schema",
             )
     return None
+
+
+def schemas_of(exchange: Exchange) -> dict[str, Any]:
+    """The schema of each declared function that has one; what cannot be read has none."""
+    request = exchange.request
+    if request.dialect in DIALECTS:
+        return read_tool_schemas(request.fields)
+    try:
+        conversation = exchange.conversation or exchange.surface.read_conversation(request)
+    except UnexpectedShapeError:
+        return {}
+    found = {tool.name: read_any(tool.schema) for tool in conversation.tools if tool.schema}
+    return {name: schema for name, schema in found.items() if isinstance(schema, dict)}

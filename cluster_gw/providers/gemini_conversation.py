@@ -77,7 +77,11 @@ def request_json(
     elif system:
         document["systemInstruction"] = {"parts": system}
     put_tools(document, conversation.tools, conversation.tool_choice, notes)
-    config = config_json(conversation.sampling, model, notes)
+    sampling = conversation.sampling
+    if conversation.stream and sampling.choices > 1:
+        notes.changed.append(f"n {sampling.choices} -> 1 in a stream")
+        sampling = msgspec.structs.replace(sampling, choices=1)
+    config = config_json(sampling, model, notes)
     if conversation.format is not None:
         put_format(config, conversation.format, notes)
     if config:

@@ -1,6 +1,7 @@
 """Decodes a stream of Gemini's dialect: one event per frame, each frame read exactly once.
 
-There is no end marker: a candidate ends with its finish reason, and the stream with its connection.
+There is no end marker: a candidate ends with its finish reason, and the stream with its connection
+when every candidate that began has ended.
 """
 
 import itertools
@@ -54,6 +55,8 @@ class GeminiStreamDecoder:
         self._is_blocked = False
         self._pings = 0
         self._numbers = itertools.count(1)
+        self._begun: set[int] = set()
+        self._ended: set[int] = set()
         self._speakers: set[int] = set()
         self._callers: set[int] = set()
         self._usage: Usage | None = None
@@ -78,6 +81,8 @@ class GeminiStreamDecoder:
         if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
             # Half a frame at the end is a cut, not nonsense: the missing finish reason says it.
             del events[-1]
+        elif not self._is_over and self._begun and self._begun == self._ended:
+            events.append(END)
         self._is_over = True
         return events
 
@@ -127,6 +132,7 @@ class GeminiStreamDecoder:
         ended: list[int] = []
         for place, candidate in enumerate(candidates):
             index = place if candidate.index is None else candidate.index
+            self._begun.add(index)
             own = parts_of(candidate)
             parts += own
             if any(map(is_spoken, own)):
@@ -140,6 +146,7 @@ class GeminiStreamDecoder:
             if reason is not None:
                 reasons.append(reason)
                 ended.append(index)
+                self._ended.add(index)
         event = StreamEvent(
             raw=data,
             text=text_of(parts),

@@ -248,3 +248,55 @@ async def test_a_stream_that_breaks_off_has_no_end_marker(
 
     assert b"stream_interrupted" in body
     assert b"[DONE]" not in body
+
+
+async def test_several_answers_in_a_stream_of_another_dialect_are_one(
+    gateway: Gateway, upstream: GeminiUpstream, http: aiohttp.ClientSession
+) -> None:
+    response, body = await post(http, gateway.base_url, chat(stream=True, n=2))
+
+    assert "".join(one["delta"].get("content", "") for one in deltas(body)) == "Hello there"
+    assert "candidateCount" not in upstream.bodies[0].get("generationConfig", {})
+    assert "n 2 -> 1" in response.headers["x-gw-warnings"]
+
+
+async def test_arguments_are_held_against_the_schema_of_a_gemini_client_too(
+    start: Start, upstream: GeminiUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(
+        providers={"g": {"dialect": "gemini", "base_url": upstream.base_url}},
+        keys=[{"id": "g1", "provider": "g", "secret": "s"}],
+        models=[{"provider": "g", "model": "gemini-3-pro"}],
+        routing={"guardrails": {"validate_tool_arguments": True}},
+    )
+    upstream.script = [frame([{"functionCall": {"name": "f", "args": {"n": "x"}}}], end="STOP")]
+    schema = {"type": "OBJECT", "properties": {"n": {"type": "INTEGER"}}}
+    body = {
+        "contents": [{"parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": schema}]}],
+    }
+
+    async with http.post(f"{gateway.base_url}/v1beta/models/auto:generateContent", json=body) as r:
+        answer = await r.json()
+
+    assert r.status == 502
+    assert "schema" in answer["error"]["message"]
+
+
+async def test_what_was_asked_for_in_detail_stands_in_the_last_frame(
+    start: Start, upstream: GeminiUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(
+        providers={"g": {"dialect": "gemini", "base_url": upstream.base_url}},
+        keys=[{"id": "g1", "provider": "g", "secret": "s"}],
+        models=[{"provider": "g", "model": "gemini-3-pro"}],
+    )
+    url = f"{gateway.base_url}/v1beta/models/auto:streamGenerateContent"
+
+    async with http.post(
+        url, json={"contents": [{"parts": [{"text": "hi"}]}]}, headers={"x-gw-detail": "1"}
+    ) as response:
+        got = await response.json()
+
+    assert got[-1]["attempts"][0]["provider"] == "g"
+    assert "attempts" not in got[0]
