@@ -76,6 +76,14 @@ class ResponsesUpstream:
         if word.isdigit():
             fault = {"message": f"told to {word}", "type": "server_error", "code": None}
             return web.json_response({"error": fault}, status=int(word))
+        if word == "gone":
+            fault = {
+                "message": f"Previous response with id '{body['previous_response_id']}' not found.",
+                "type": "invalid_request_error",
+                "param": "previous_response_id",
+                "code": "previous_response_not_found",
+            }
+            return web.json_response({"error": fault}, status=404)
         answer = ANSWERS.get(word, ANSWERS["say"])()
         if word == "keep":
             answer |= {"id": f"resp_kept_{len(self.requests)}", "store": body.get("store", True)}

@@ -410,3 +410,17 @@ async def test_failure_of_the_keeper_is_told_and_nobody_else_is_asked(
     assert response.status == 502
     assert len(json.loads(body)["error"]["attempts"]) == 1
     assert {headers["authorization"] for headers in upstream.headers} == {key}
+
+
+async def test_answer_that_is_gone_upstream_is_not_found_and_takes_no_model_out(
+    start: Start, http: aiohttp.ClientSession, upstream: ResponsesUpstream
+) -> None:
+    gateway = await with_upstream(start, upstream)
+    name, _ = await kept(http, gateway)
+
+    for _ in range(4):
+        response, body = await respond(http, gateway, "gone", previous_response_id=name)
+        assert (response.status, json.loads(body)["error"]["code"]) == (404, "response_not_found")
+
+    after, _ = await respond(http, gateway, "say")
+    assert after.status == 200

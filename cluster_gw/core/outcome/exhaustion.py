@@ -101,6 +101,7 @@ UNANIMOUS: Final = (
     (frozenset({FailureCode.AUTH}), "provider_authentication_failed"),
     (frozenset({FailureCode.CONTEXT_TOO_LARGE}), "context_length_exceeded"),
     (frozenset({FailureCode.MODEL_NOT_FOUND}), "model_not_found"),
+    (frozenset({FailureCode.ANSWER_GONE}), "response_not_found"),
     (frozenset({FailureCode.PROVIDER_BAD_REQUEST}), "provider_rejected_request"),
     (
         frozenset(

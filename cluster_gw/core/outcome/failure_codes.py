@@ -17,6 +17,7 @@ class FailureCode(StrEnum):
     OUT_OF_CREDITS = "out_of_credits"
     DAILY_QUOTA_EXHAUSTED = "daily_quota_exhausted"
     MODEL_NOT_FOUND = "model_not_found"
+    ANSWER_GONE = "answer_gone"
     FORBIDDEN = "forbidden"
     CONTEXT_TOO_LARGE = "context_too_large"
     UPSTREAM_ERROR = "upstream_error"
@@ -66,6 +67,9 @@ MEANINGS: Final[Mapping[FailureCode, Meaning]] = MappingProxyType(
         ),
         FailureCode.MODEL_NOT_FOUND: Meaning(
             failure_class=FailureClass.INVALID_REQUEST, skip=SkipScope.MODEL
+        ),
+        FailureCode.ANSWER_GONE: Meaning(
+            failure_class=FailureClass.INVALID_REQUEST, skip=SkipScope.KEY
         ),
         FailureCode.FORBIDDEN: Meaning(failure_class=FailureClass.AUTH, skip=SkipScope.MODEL),
         FailureCode.CONTEXT_TOO_LARGE: Meaning(

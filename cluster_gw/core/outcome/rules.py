@@ -176,6 +176,10 @@ TOO_LONG: Final = re.compile(
     r"|exceeds? max(?:imum)? length|context_length_exceeded",
     re.IGNORECASE,
 )
+NO_SUCH_ANSWER: Final = re.compile(
+    r"\b(?:response|item|conversation|file) with id\b.{0,200}\bnot found", re.IGNORECASE
+)
+ABSENT_STATUSES: Final = frozenset({None, 400, 404})
 
 ANSWERS: Final = (
     Rule(code=FailureCode.AUTH, statuses=frozenset({401})),
@@ -193,6 +197,13 @@ ANSWERS: Final = (
         words=A_DAY,
         also=USED_UP,
     ),
+    # What the request names is not there; taken for a missing model, it would bench one for all.
+    Rule(
+        code=FailureCode.ANSWER_GONE,
+        statuses=ABSENT_STATUSES,
+        labels=frozenset({"previous_response_not_found"}),
+    ),
+    Rule(code=FailureCode.ANSWER_GONE, statuses=ABSENT_STATUSES, words=NO_SUCH_ANSWER),
     Rule(code=FailureCode.MODEL_NOT_FOUND, statuses=frozenset({404, 410})),
     Rule(
         code=FailureCode.MODEL_NOT_FOUND,

@@ -46,6 +46,13 @@ def status(number: int | None, message: str = "", **facts: str) -> Fault:
         ),
         (status(400, "DEGRADED function cannot be invoked"), FailureCode.UPSTREAM_ERROR),
         (status(400, "", code="json_validate_failed"), FailureCode.FORMAT_IGNORED),
+        (status(404, "", code="previous_response_not_found"), FailureCode.ANSWER_GONE),
+        (status(400, "", code="previous_response_not_found"), FailureCode.ANSWER_GONE),
+        (
+            status(404, "Item with id 'rs_68af' not found. Items are not persisted."),
+            FailureCode.ANSWER_GONE,
+        ),
+        (status(404, "model gpt-x not found"), FailureCode.MODEL_NOT_FOUND),
         (status(400, "", code="tool_use_failed"), FailureCode.INVALID_TOOL_ARGUMENTS),
         (status(400, "bad"), FailureCode.PROVIDER_BAD_REQUEST),
         (status(422), FailureCode.PROVIDER_BAD_REQUEST),

@@ -58,6 +58,7 @@ def error(
         (["context_too_large", "error"], 502, "upstream_failed"),
         (["model_not_found"], 404, "model_not_found"),
         (["provider_bad_request", "provider_bad_request"], 400, "provider_rejected_request"),
+        (["answer_gone"], 404, "response_not_found"),
         (["upstream_error", "provider_bad_request"], 502, "upstream_failed"),
         (["rate_limited", "forbidden", "out_of_credits"], 429, "rate_limit_exceeded"),
         (["daily_quota_exhausted"], 429, "rate_limit_exceeded"),
