@@ -353,3 +353,41 @@ def test_an_answer_that_is_written_anew_says_the_same(parts: list[Part], reason:
     has_calls = any(isinstance(part, ToolUse) for part in parts)
     assert choice.parts == tuple(parts)
     assert choice.finish_reason == ("tool_calls" if has_calls and reason == "stop" else reason)
+
+
+FOREIGN = st.sampled_from(["Z3c6Y2xhdWRl", "gemini/"]) | st.just(SIGNED_BY_VENDOR)
+SIGNATURES = st.builds(lambda mark, word: mark + word, FOREIGN, WORDS)
+SIGNED_PARTS: st.SearchStrategy[Part] = st.one_of(
+    st.builds(Text, text=WORDS),
+    st.builds(Thinking, text=WORDS, signature=SIGNATURES),
+    st.builds(Thinking, text=WORDS),
+    st.builds(ToolUse, id=WORDS, name=WORDS, arguments=WORDS, signature=SIGNATURES | st.just("")),
+    WORDS.map(lambda word: Thinking(signature="Z3c6Y2xhdWRl" + word, is_redacted=True)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(SIGNED_PARTS, min_size=1, max_size=4))
+def test_what_other_vendors_signed_comes_back_with_the_clients_next_request(
+    parts: list[Part],
+) -> None:
+    answer = Answer(choices=(Choice(parts=tuple(parts)),))
+    items = msgspec.json.decode(SURFACE.encode_answer(answer, HEAD))["output"]
+
+    body = msgspec.json.encode({"input": [*items, {"role": "user", "content": "go on"}]})
+    conversation = read_back(SURFACE, body)
+
+    assert conversation.lost == ()
+    assert conversation.turns[0].parts == tuple(
+        # A call's own proof of this vendor does not exist; it is read as a thought before it.
+        expected
+        for part in parts
+        for expected in as_read(part)
+    )
+
+
+def as_read(part: Part) -> list[Part]:
+    if isinstance(part, ToolUse) and part.signature.startswith(SIGNED_BY_VENDOR):
+        thought = Thinking(signature=part.signature)
+        return [thought, msgspec.structs.replace(part, signature="")]
+    return [part]
