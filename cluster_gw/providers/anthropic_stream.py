@@ -60,6 +60,7 @@ class AnthropicStreamDecoder:
         self._is_over = False
         self._pings = 0
         self._calls: dict[int, OpenCall] = {}
+        self._call_count = 0
         self._usage: UsageBody | None = None
 
     @property
@@ -151,8 +152,9 @@ class AnthropicStreamDecoder:
 
     def _begun(self, index: int, block: AnswerBlock, data: bytes, name: bytes) -> StreamEvent:
         if block.type == "tool_use":
-            call = OpenCall(number=len(self._calls), whole=bytes(block.input).decode() or NO_INPUT)
-            self._calls[index] = call
+            whole = bytes(block.input).decode() or NO_INPUT
+            call = self._calls[index] = OpenCall(number=self._call_count, whole=whole)
+            self._call_count += 1
             first = ToolCallDelta(index=call.number, id=block.id or None, name=block.name or "")
             return StreamEvent(raw=data, name=name, tool_calls=(first,))
         if block.type == "redacted_thinking":
@@ -168,10 +170,9 @@ class AnthropicStreamDecoder:
         )
 
     def _stopped(self, index: int, data: bytes, name: bytes) -> StreamEvent:
-        call = self._calls.get(index)
+        call = self._calls.pop(index, None)
         if call is None or call.has_pieces:
             return StreamEvent(raw=data, name=name, is_structure=True)
-        call.has_pieces = True
         whole = ToolCallDelta(index=call.number, arguments=call.whole)
         return StreamEvent(raw=data, name=name, tool_calls=(whole,))
 

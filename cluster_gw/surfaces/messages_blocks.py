@@ -19,6 +19,7 @@ TEXT: Final = "text"
 THINKING: Final = "thinking"
 REDACTED: Final = "redacted_thinking"
 CALL: Final = "tool_use"
+MAX_KEPT: Final = 1_048_576  # characters; who mixes more than that gets it in pieces
 DELTAS: Final = MappingProxyType(
     {TEXT: ("text_delta", "text"), THINKING: ("thinking_delta", "thinking")}
 )
@@ -32,15 +33,26 @@ class Piece(msgspec.Struct, gc=False):
         call: number of the call in the upstream's stream.
         text: what it holds: words, or arguments as JSON.
         signature: of a thought, with its mark.
-        is_signed: no more words may follow in it.
+        is_long: of a call, its arguments have outgrown `MAX_KEPT` and are not kept any more.
     """
 
     kind: str
     text: str = ""
+    is_long: bool = False
     call: int = -1
     id: str = ""
     name: str = ""
     signature: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it may end: a call may when its arguments are an object, or too long to know."""
+        return self.kind != CALL or self.is_long or object_of(self.text) is not None
+
+    def keep(self, text: str) -> None:
+        """Add to the arguments of a call."""
+        self.is_long = self.is_long or len(self.text) + len(text) > MAX_KEPT
+        self.text = "" if self.is_long else self.text + text
 
     @property
     def is_signed(self) -> bool:
@@ -64,6 +76,7 @@ class BlockWriter:
         self._index = -1
         self._open: Piece | None = None
         self._waiting: list[Piece] = []
+        self._kept = 0
         self._ended_calls: set[int] = set()
         self._frames: list[bytes] = []
 
@@ -86,6 +99,7 @@ class BlockWriter:
             self._begin(piece)
             self._close()
         self._waiting.clear()
+        self._kept = 0
         return self._written()
 
     def _sign(self, event: StreamEvent) -> None:
@@ -118,33 +132,40 @@ class BlockWriter:
             self._begin(piece)
         elif joins(piece, self._open):
             self._go_on(piece)
-        elif self._waiting or (self._open.kind == CALL and object_of(self._open.text) is None):
+        elif self._waiting or not self._open.is_whole:
             self._wait(piece)
         else:
             self._close()
             self._begin(piece)
 
     def _wait(self, piece: Piece) -> None:
-        for other in reversed(self._waiting) if piece.kind == CALL else self._waiting[-1:]:
-            if joins(piece, other):
-                other.text += piece.text
-                other.signature += piece.signature
-                return
-        self._waiting.append(piece)
+        self._kept += len(piece.text)
+        mates = reversed(self._waiting) if piece.kind == CALL else self._waiting[-1:]
+        other = next((other for other in mates if joins(piece, other)), None)
+        if other is None:
+            self._waiting.append(piece)
+        else:
+            other.text += piece.text
+            other.signature += piece.signature
+        if self._kept > MAX_KEPT:
+            self._go_over()
 
     def _go_on(self, piece: Piece) -> None:
         current = self._open
         assert current is not None  # noqa: S101 - `_add` has looked
         self._tell(piece)
         if current.kind == CALL:
-            current.text += piece.text
+            current.keep(piece.text)
         current.signature += piece.signature
-        while self._waiting and self._open is not None and self._is_whole(self._open):
-            self._close()
-            self._begin(self._waiting.pop(0))
+        while self._waiting and self._open is not None and self._open.is_whole:
+            self._go_over()
 
-    def _is_whole(self, piece: Piece) -> bool:
-        return piece.kind != CALL or object_of(piece.text) is not None
+    def _go_over(self) -> None:
+        """End what is open and begin what has waited longest."""
+        self._close()
+        piece = self._waiting.pop(0)
+        self._kept -= len(piece.text)
+        self._begin(piece)
 
     def _begin(self, piece: Piece) -> None:
         self._index += 1
