@@ -9,7 +9,6 @@ from cluster_gw.canonical.conversation import (
     Choosing,
     Conversation,
     Media,
-    Part,
     Refusal,
     Role,
     Text,
@@ -36,6 +35,8 @@ CHOICES: Final = MappingProxyType(
         Choosing.NONE: "none",
     }
 )
+
+Said = Text | Media | Thinking | ToolUse | Refusal
 
 
 def request_json(conversation: Conversation, model: str, notes: Notes) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def content_json(turn: Turn, where: str, notes: Notes) -> str | list[dict[str, A
     return plain([*results, *blocks])  # results must come first
 
 
-def block_json(part: Part, where: str, notes: Notes) -> dict[str, Any] | None:
+def block_json(part: Said, where: str, notes: Notes) -> dict[str, Any] | None:
     """One block; None for what is left out."""
     match part:
         case Text(text=text) | Refusal(text=text):
@@ -107,8 +108,6 @@ def block_json(part: Part, where: str, notes: Notes) -> dict[str, Any] | None:
                 "name": part.name,
                 "input": input_json(part.arguments, where, notes),
             }
-        case ToolResult():
-            return result_json(part, where, notes)
 
 
 def thinking_json(part: Thinking, where: str, notes: Notes) -> dict[str, Any] | None:

@@ -273,6 +273,20 @@ async def test_tokens_are_counted_without_a_call(
     assert not any(one["calls"] for one in simulator.stats()["requests"].values())
 
 
+async def test_count_is_refused_as_a_call_would_be(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    client = {"id": "app", "key_sha256": sha256(b"sk-app").hexdigest()}
+    gateway = await start(auth={"mode": "keys"}, clients=[client])
+
+    async def status(body: Any, key: str = "sk-app") -> tuple[int, str]:
+        response, raw = await post(http, gateway.base_url, body, "/count_tokens", x_api_key=key)
+        return response.status, msgspec.json.decode(raw)["error"]["type"]
+
+    assert await status(ask(), "sk-wrong") == (401, "authentication_error")
+    assert await status({"messages": 5}) == (400, "invalid_request_error")
+
+
 async def test_models_are_listed_in_the_shape_of_who_asks(
     start: Start, http: aiohttp.ClientSession
 ) -> None:
