@@ -351,3 +351,13 @@ async def test_the_first_version_of_the_api_is_served_beside_openais_listing(
     assert msgspec.json.decode(refused)["error"]["status"] == "NOT_FOUND"
     assert "models" in theirs
     assert plain["object"] == "list"
+
+
+async def test_a_request_of_this_api_can_be_explained(start: Start) -> None:
+    gateway = await start()
+    question = {"surface": "gemini", "request": {**asks("hello"), "model": "models/auto"}}
+
+    async with gateway.admin() as client:
+        told = (await client.post("/api/explain", json=question)).json()
+
+    assert [one["route"] for one in told["ranking"]] == ["a/one", "b/two"]
