@@ -116,7 +116,8 @@ class Responses:
 
 def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
     """The request in the internal language."""
-    talk = responses_facts.talk_of(facts)
+    items = responses_facts.items_of(facts)
+    talk = responses_facts.talk_of(items)
     given = facts.max_output_tokens
     form = facts.text.format if facts.text is not None else None
     has_wishes = facts.models is not None or facts.provider is not None
@@ -128,8 +129,8 @@ def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
         max_tokens=given if given is not None and given > 0 else None,
         wants_tools=bool(facts.tools),
         wants_format=form is not None and form.type != "text",
-        image_count=responses_facts.count_images(facts),
-        input_characters=responses_facts.characters_of(facts),
+        image_count=responses_facts.count_images(items),
+        input_characters=responses_facts.characters_of(items),
         system_text=talk.system_text,
         first_user_text=talk.first_user_text,
         last_user_text=talk.last_user_text,
@@ -160,15 +161,15 @@ def unknown_state(facts: ResponsesBody) -> ErrorBody | None:
         return not_found(
             "conversation", "No conversations are kept here; send the whole of it as input."
         )
-    path = responses_facts.referred_item(facts)
-    if path is not None:
-        message = f"{path} refers to an item by its id, and none are kept here; send the item."
-        return refused("invalid_request", message, path)
-    path = responses_facts.referred_file(facts)
-    if path is not None:
+    found = responses_facts.reference_in(facts)
+    if found is None:
+        return None
+    path, is_file = found
+    if is_file:
         remedy = "send its bytes as file_data or image_url"
         return not_found(path, f"{path}: no files are kept here; {remedy}.")
-    return None
+    message = f"{path} refers to an item by its id, and none are kept here; send the item."
+    return refused("invalid_request", message, path)
 
 
 def excessive(excess: Excess) -> ErrorBody:

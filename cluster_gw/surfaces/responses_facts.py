@@ -1,6 +1,6 @@
 """What routing needs to know of a Responses request, read off the already decoded body."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cluster_gw.surfaces.chat_bounds import MAX_ALL_PARTS, MAX_ITEMS, MAX_PARTS, Excess
@@ -23,49 +23,50 @@ def excess_of(body: ResponsesBody) -> Excess | None:
         return Excess("input", f"input holds {count} items; the limit is {MAX_INPUT_ITEMS}.")
     total = 0
     for place, item in enumerate(body.input):
-        for name, parts in (("content", item.content), ("output", item.output)):
-            if isinstance(parts, list):
-                total += len(parts)
-                if len(parts) > MAX_PARTS:
-                    path = f"input[{place}].{name}"
-                    message = f"{path} holds {len(parts)} parts; the limit is {MAX_PARTS}."
-                    return Excess(path, message)
+        for name, parts in parts_in(item):
+            total += len(parts)
+            if len(parts) > MAX_PARTS:
+                path = f"input[{place}].{name}"
+                message = f"{path} holds {len(parts)} parts; the limit is {MAX_PARTS}."
+                return Excess(path, message)
     if total > MAX_ALL_PARTS:
         message = f"input holds {total} content parts together; the limit is {MAX_ALL_PARTS}."
         return Excess("input", message)
     return None
 
 
-def items_of(body: ResponsesBody) -> Iterator[tuple[str, InputItem]]:
-    """Every item with its path; what stands as a text is a message of its own."""
+def items_of(body: ResponsesBody) -> list[InputItem]:
+    """Every item; what stands as a text is a message of its own."""
     instructions, given = body.instructions, body.input
+    items: list[InputItem] = []
     if isinstance(instructions, str):
-        yield "instructions", InputItem(role="system", content=instructions)
-    for place, item in enumerate(instructions if isinstance(instructions, list) else ()):
-        yield f"instructions[{place}]", item
+        items.append(InputItem(role="system", content=instructions))
+    elif instructions is not None:
+        items += instructions
     if isinstance(given, str):
-        yield "input", InputItem(role="user", content=given)
-    for place, item in enumerate(given if isinstance(given, list) else ()):
-        yield f"input[{place}]", item
+        items.append(InputItem(role="user", content=given))
+    elif given is not None:
+        items += given
+    return items
 
 
-def characters_of(body: ResponsesBody) -> tuple[int, ...]:
+def characters_of(items: Sequence[InputItem]) -> tuple[int, ...]:
     """Text characters of each item."""
-    return tuple(
-        len(text_of(item)) + len(item.arguments or "") + len(output_of(item))
-        for _, item in items_of(body)
-    )
+    return tuple([characters_in(item) for item in items])
 
 
-def text_of(item: InputItem) -> str:
-    """All text of an item's content."""
-    return joined(item.content)
-
-
-def output_of(item: InputItem) -> str:
-    """All text that a tool gave back."""
+def characters_in(item: InputItem) -> int:
+    """Text characters of what is said, asked of a tool and given back by it."""
     output = item.output
-    return joined(output) if output is None or isinstance(output, str | list) else ""
+    count = length(item.content) + len(item.arguments or "")
+    if output is None or not isinstance(output, str | list):
+        return count
+    return count + length(output)
+
+
+def length(given: str | list[InputPart] | None) -> int:
+    """Characters of a text, or of all parts."""
+    return len(given) if isinstance(given, str) else len(joined(given))
 
 
 def joined(given: str | list[InputPart] | None) -> str:
@@ -75,48 +76,54 @@ def joined(given: str | list[InputPart] | None) -> str:
     return "".join([part.text or "" for part in given])
 
 
-def parts_of(body: ResponsesBody) -> Iterator[tuple[str, InputPart]]:
-    """Every part of content and output with its path."""
-    for path, item in items_of(body):
-        for name, parts in (("content", item.content), ("output", item.output)):
-            if isinstance(parts, list):
-                for place, part in enumerate(parts):
-                    yield f"{path}.{name}[{place}]", part
+def parts_in(item: InputItem) -> Iterator[tuple[str, list[InputPart]]]:
+    """The parts of content and output, where they are parts."""
+    if isinstance(item.content, list):
+        yield "content", item.content
+    if isinstance(item.output, list):
+        yield "output", item.output
 
 
-def count_images(body: ResponsesBody) -> int:
+def count_images(items: Sequence[InputItem]) -> int:
     """Image parts over all items."""
-    return sum(1 for _, part in parts_of(body) if part.type == IMAGE)
-
-
-def referred_item(body: ResponsesBody) -> str | None:
-    """Path of the first item that only names another one."""
-    return next((path for path, item in items_of(body) if item.type == REFERENCE), None)
-
-
-def referred_file(body: ResponsesBody) -> str | None:
-    """Path of the first part that only names a file."""
-    return next(
-        (f"{path}.file_id" for path, part in parts_of(body) if part.file_id is not None), None
+    return sum(
+        part.type == IMAGE
+        for item in items
+        if isinstance(item.content, list) or isinstance(item.output, list)
+        for _, parts in parts_in(item)
+        for part in parts
     )
 
 
-def talk_of(body: ResponsesBody) -> Talk:
+def reference_in(body: ResponsesBody) -> tuple[str, bool] | None:
+    """Path of the first thing that is only named by its id, and whether that is a file."""
+    for member, items in (("instructions", body.instructions), ("input", body.input)):
+        for place, item in enumerate(items if isinstance(items, list) else ()):
+            if item.type == REFERENCE:
+                return f"{member}[{place}]", False
+            for name, parts in parts_in(item):
+                for number, part in enumerate(parts):
+                    if part.file_id is not None:
+                        return f"{member}[{place}].{name}[{number}].file_id", True
+    return None
+
+
+def talk_of(items: Sequence[InputItem]) -> Talk:
     """What was said, as far as routing looks at it."""
     system_text, has_history = "", False
     first: InputItem | None = None
     last: InputItem | None = None
-    for _, item in items_of(body):
+    for item in items:
         if item.role == "user":
             last = item
             first = first or item
         elif item.role == "assistant" or item.type in SPOKEN_TYPES:
             has_history = True
         elif first is None and item.role in SYSTEM_ROLES:
-            system_text += text_of(item)
+            system_text += joined(item.content)
     return Talk(
         system_text,
-        "" if first is None else text_of(first),
-        "" if last is None else text_of(last),
+        "" if first is None else joined(first.content),
+        "" if last is None else joined(last.content),
         has_history,
     )

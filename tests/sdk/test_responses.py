@@ -229,3 +229,32 @@ async def test_chat_client_uses_tools_of_an_upstream_of_the_responses_api(client
     assert [call.id for call in calls] == ["call_one", "call_two"]
     assert begun == [("call_one", "weather"), ("call_two", "weather")]
     assert received[-1].choices[0].finish_reason == "tool_calls"
+
+
+async def test_answer_that_the_upstream_keeps_is_gone_on_from(client: Client) -> None:
+    first = await respond(client, "keep", model="responses")
+    _, second = await accumulated(client, "keep", model="responses", previous_response_id=first.id)
+    third = await respond(client, "keep", model="responses", previous_response_id=second.id)
+
+    assert len({first.id, second.id, third.id}) == 3
+
+
+async def test_answer_that_is_not_kept_cannot_be_gone_on_from(client: Client) -> None:
+    unkept = await respond(client, "keep", model="responses", store=False)
+
+    for name in (unkept.id, "resp_unknown"):
+        with pytest.raises(NotFoundError) as caught:
+            await respond(client, "keep", model="responses", previous_response_id=name)
+        assert caught.value.code == "response_not_found"
+
+
+async def test_chat_client_gets_structured_output_of_the_responses_api(client: Client) -> None:
+    parsed: Any = await awaited(
+        client.chat.completions.parse(
+            model="responses",
+            messages=[{"role": "user", "content": "place"}],
+            response_format=Place,
+        )
+    )
+
+    assert parsed.choices[0].message.parsed == Place(city="Oslo", days=3)
