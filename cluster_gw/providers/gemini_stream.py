@@ -32,7 +32,7 @@ from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import in_band_fault
 from cluster_gw.providers.openai_stream import LIFE_EVENTS, LONGEST_END
 from cluster_gw.wire.error_body import ErrorFacts, read_error
-from cluster_gw.wire.gemini import SIGNED, AnswerBody, SpokenPart
+from cluster_gw.wire.gemini import MAX_CANDIDATES, SIGNED, AnswerBody, SpokenPart
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
 from cluster_gw.wire.openai_chat import DONE
 from cluster_gw.wire.sse import SseFrame, SseFramer
@@ -131,7 +131,8 @@ class GeminiStreamDecoder:
         reasons: list[str] = []
         ended: list[int] = []
         for place, candidate in enumerate(candidates):
-            index = place if candidate.index is None else candidate.index
+            given = candidate.index
+            index = given if given is not None and 0 <= given < MAX_CANDIDATES else place
             self._begun.add(index)
             own = parts_of(candidate)
             parts += own

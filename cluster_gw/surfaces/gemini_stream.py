@@ -5,7 +5,9 @@ for events. There is no end marker: a good stream ends with the frame that has a
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import msgspec
 
 from cluster_gw.canonical.conversation import ToolUse
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
@@ -23,6 +25,9 @@ from cluster_gw.surfaces.gemini_answer import (
 from cluster_gw.surfaces.gemini_errors import error_body
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_comment, encode_data
+
+MAX_KEPT: Final = 4 * 1_048_576  # characters of calls that wait for their ends
+CALL_OVERHEAD: Final = 128
 
 
 class Framing(Protocol):
@@ -94,6 +99,21 @@ class PassedStream:
         return self._framing.frame(error_body(error, request_id)) + self._framing.end()
 
 
+class OpenCall(msgspec.Struct, gc=False):
+    """A call that may go on; its arguments in the pieces they came in."""
+
+    id: str = ""
+    name: str = ""
+    signature: str = ""
+    pieces: list[str] = []
+
+    @property
+    def whole(self) -> ToolUse:
+        """The call, ended."""
+        arguments = "".join(self.pieces)
+        return ToolUse(id=self.id, name=self.name, arguments=arguments, signature=self.signature)
+
+
 class WrittenStream:
     """Writes frames for events of another dialect; see `surfaces.base.StreamEncoder`.
 
@@ -104,7 +124,8 @@ class WrittenStream:
     def __init__(self, head: StreamHead, framing: Framing) -> None:
         self._head = head
         self._framing = framing
-        self._calls: dict[int, ToolUse] = {}
+        self._calls: dict[int, OpenCall] = {}
+        self._kept = 0
         self._is_broken = False
         self._usage: Usage | None = None
         self._reason: str | None = None
@@ -156,18 +177,23 @@ class WrittenStream:
         return bool(delta.id and known.id and delta.id != known.id)
 
     def _take(self, delta: ToolCallDelta) -> None:
-        known = self._calls.get(delta.index) or ToolUse(id="", name="", arguments="")
-        self._calls[delta.index] = ToolUse(
-            id=known.id or delta.id or "",
-            name=known.name or delta.name or "",
-            arguments=known.arguments + delta.arguments,
-            signature=known.signature or delta.signature,
-        )
+        self._kept += len(delta.arguments) + CALL_OVERHEAD
+        if self._kept > MAX_KEPT:  # nobody calls like that; what is kept must have a bound
+            self._calls.clear()
+            self._is_broken = True
+            return
+        call = self._calls.setdefault(delta.index, OpenCall())
+        call.id = call.id or delta.id or ""
+        call.name = call.name or delta.name or ""
+        call.signature = call.signature or delta.signature
+        call.pieces.append(delta.arguments)
 
     def _whole_calls(self) -> list[dict[str, Any]]:
         """The calls that waited, as parts; one whose arguments are no object is left out."""
-        calls, self._calls = self._calls, {}
-        found = [call_json(calls[index]) for index in sorted(calls)]
+        if not self._calls:
+            return []
+        calls, self._calls, self._kept = self._calls, {}, 0
+        found = [call_json(calls[index].whole) for index in sorted(calls)]
         self._is_broken = self._is_broken or None in found
         return [part for part in found if part is not None]
 

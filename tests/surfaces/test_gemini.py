@@ -1,5 +1,6 @@
 """The surface of Gemini's dialect: requests, what is read of them, and errors."""
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -279,3 +280,16 @@ def test_an_empty_array_is_still_one() -> None:
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"generateContentRequest":5}', b"{}"])
 def test_what_cannot_be_counted_is_refused(body: bytes) -> None:
     assert isinstance(CountTokens("m").decode_request(body), ErrorBody)
+
+
+def test_a_call_without_an_end_is_not_kept_for_ever() -> None:
+    stream = GenerateContent("m", stream=True).stream_encoder(HEAD)
+    piece = StreamEvent(tool_calls=(ToolCallDelta(name="f", arguments="x" * 65_536),))
+
+    tracemalloc.start()
+    assert [stream.encode(piece) for _ in range(1000)] == [b""] * 1000
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak_bytes < 1_048_576
+    assert b"MALFORMED_FUNCTION_CALL" in stream.done()
