@@ -32,6 +32,7 @@ from cluster_gw.wire.anthropic_messages import (
     FOREIGN,
     FOREIGN_CALL,
     SIGNED_READER,
+    TAIL_READER,
     VERSION,
 )
 from cluster_gw.wire.error_body import read_error
@@ -91,7 +92,9 @@ class AnthropicProvider:
             fields["max_tokens"] = raw(request.max_tokens or DEFAULT_MAX_TOKENS)
         messages = fields["messages"]
         if any(mark in bytes(messages) for mark in FOREIGN_MARKS):
-            fields["messages"] = without_foreign_thoughts(messages)
+            fields["messages"] = own = without_foreign_thoughts(messages)
+            if "thinking" in fields and lacks_thoughts(own):
+                del fields["thinking"]
         return write(quirks.apply(self._quirk, fields, wants_tools=False))
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
@@ -188,6 +191,15 @@ def without_foreign_thoughts(messages: msgspec.Raw) -> msgspec.Raw:
             fields["content"] = raw(own)
             kept.append(raw(fields))
     return raw(kept)
+
+
+def lacks_thoughts(messages: msgspec.Raw) -> bool:
+    """Whether results answer calls that no thought stands before: then none may be asked for."""
+    heads = TAIL_READER.read(messages)
+    before = heads[:-1]
+    if not (before and heads[-1].begins_with("tool_result")):
+        return False
+    return not before[-1].begins_with("thinking", "redacted_thinking")
 
 
 def is_foreign(block: msgspec.Raw) -> bool:

@@ -117,3 +117,23 @@ class Signed(msgspec.Struct, gc=False):
 
 
 SIGNED_READER: Final = JsonReader[Signed](Signed)
+
+
+class Kind(msgspec.Struct, gc=False):
+    """A block of which only the kind is told."""
+
+    type: str = ""
+
+
+class Headed(msgspec.Struct, gc=False):
+    """A message, as far as it tells what it begins with."""
+
+    content: str | list[Kind] = ""
+
+    def begins_with(self, *kinds: str) -> bool:
+        """Whether its first block is of one of the kinds."""
+        content = self.content
+        return isinstance(content, list) and bool(content) and content[0].type in kinds
+
+
+TAIL_READER: Final = JsonReader[list[Headed]](list[Headed])

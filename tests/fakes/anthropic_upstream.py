@@ -117,11 +117,19 @@ class AnthropicUpstream:
         self.paths.append(request.path)
         if self.error is not None:
             status, document = self.error
-            return web.json_response(document, status=status, headers=self.answer_headers)
+            return self._json(document, status)
         if not body.get("stream"):
-            return web.json_response(self.answer, headers=self.answer_headers)
+            return self._json(self.answer)
         return web.Response(
             body=streamed(self.answer) if self.stream is None else self.stream,
             content_type="text/event-stream",
+            headers=self.answer_headers,
+        )
+
+    def _json(self, document: dict[str, Any], status: int = 200) -> web.Response:
+        return web.Response(
+            body=msgspec.json.encode(document),
+            status=status,
+            content_type="application/json",
             headers=self.answer_headers,
         )

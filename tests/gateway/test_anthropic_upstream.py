@@ -208,3 +208,32 @@ async def test_thoughts_of_another_vendor_do_not_reach_this_one(
     await post(http, gateway.base_url, body)
 
     assert upstream.bodies[0]["messages"][1]["content"] == [THOUGHT, text("yes")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("surface", ["responses", "gemini"])
+async def test_clients_of_every_other_api_are_served(
+    start: Start,
+    http: aiohttp.ClientSession,
+    upstream: AnthropicUpstream,
+    surface: str,
+    stream: bool,
+) -> None:
+    gateway = await began(start, upstream)
+    upstream.answer = message(THOUGHT, text("hello there"), CALL, stop_reason="tool_use")
+    path, body = "/v1/responses", {"model": "auto", "input": "hi", "stream": stream}
+    if surface == "gemini":
+        call = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        path = f"/v1beta/models/auto:{call}"
+        body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+
+    async with http.post(f"{gateway.base_url}{path}", json=body) as response:
+        raw = await response.read()
+
+    assert response.status == 200, raw
+    assert b"hello" in raw
+    assert b"there" in raw
+    assert b"weather" in raw
+    assert "Köln".encode() in raw
+    assert b"c2lnbmVk" in raw  # the signature of the thought, with its mark
+    assert upstream.bodies[0]["messages"] == [{"role": "user", "content": "hi"}]

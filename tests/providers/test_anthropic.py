@@ -91,6 +91,31 @@ def test_foreign_thoughts_are_left_out_and_all_else_stays_as_its_bytes() -> None
     ]
 
 
+def test_thoughts_are_not_asked_for_where_foreign_ones_stood_before_a_call() -> None:
+    call = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]}
+    foreign = {"type": "thinking", "thinking": "x", "signature": "gw:"}
+    own = {"type": "thinking", "thinking": "x", "signature": "s"}
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+
+    def asks(*messages: dict[str, Any]) -> bool:
+        first = {"role": "user", "content": "hi"}
+        asked = request(messages=[first, *messages], thinking=thinking)
+        return "thinking" in sent(PLAIN, asked)
+
+    def called(*blocks: dict[str, Any]) -> dict[str, Any]:
+        return {"role": "assistant", "content": [*blocks, call]}
+
+    assert not asks(called(foreign), result)
+    assert asks(called(own), result)
+    assert asks(called(foreign), {"role": "user", "content": "and?"})
+    assert asks(called(foreign, own), result)
+    assert asks({"role": "assistant", "content": [foreign]})
+    assert sent(PLAIN, request(messages=[called(foreign)][:1], thinking=thinking))["thinking"]
+    alone = [{"role": "assistant", "content": [foreign]}]
+    assert sent(PLAIN, request(messages=alone, thinking=thinking))["messages"] == []
+
+
 def test_answer_is_read_whole() -> None:
     usage = {"input_tokens": 5, "output_tokens": 9, "cache_creation_input_tokens": 4}
     usage["cache_read_input_tokens"] = 3
