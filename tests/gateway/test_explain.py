@@ -295,3 +295,12 @@ async def test_what_was_learned_of_the_size_of_requests_is_asked_for_and_not_cha
     assert [skip["code"] for skip in guessed["skipped"]] == ["too_large"]
     assert learned["skipped"] == []
     assert contents(redis, gateway) == before
+
+
+async def test_request_of_another_api_is_explained(start: Start) -> None:
+    gateway = await start()
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "image"}]}]}
+
+    told = await explain(gateway, body, surface="messages")
+
+    assert [place["route"] for place in told["ranking"]] == ["a/one", "b/two"]

@@ -58,3 +58,18 @@ def test_a_label_that_is_long_or_odd_is_replaced_by_our_id(label: bytes) -> None
 
 def test_a_harmless_label_is_echoed() -> None:
     assert echo_label({b"x-request-id": b"job-7.a_B"}, "ours") == "job-7.a_B"
+
+
+def test_features_of_a_vendor_are_taken_as_they_are() -> None:
+    found = hints(anthropic_beta=b"context-1m-2025-08-07,tools-2024")
+
+    assert isinstance(found, Hints)
+    assert found.features == "context-1m-2025-08-07,tools-2024"
+
+
+@pytest.mark.parametrize("value", [b"a\r\nx-api-key: b", "\u00fc".encode(), b"x" * 1025, b"a;b"])
+def test_features_that_no_vendor_has_are_an_error_naming_the_header(value: bytes) -> None:
+    found = hints(anthropic_beta=value)
+
+    assert isinstance(found, ErrorBody)
+    assert (found.status, found.param) == (400, "anthropic-beta")
