@@ -110,7 +110,7 @@ def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:
             name="sim-steady",
             port=steady_port,
             keys={"demo-steady-a": KeyLimits(rpm=600, tpm=1_000_000)},
-            models=("sim-large",),
+            models=("sim-large", "sim-embed"),
             ttft_ms=120,
             tokens_per_s=60,
             output_tokens=60,

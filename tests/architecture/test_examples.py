@@ -30,10 +30,9 @@ def compose_configs() -> dict[str, str]:
     return {name: config["content"] for name, config in compose["configs"].items()}
 
 
-@pytest.mark.parametrize(
-    "block", yaml_blocks((ROOT / "README.md").read_text(encoding="utf-8")), ids=["all", "pools"]
-)
-def test_configuration_of_the_readme_is_valid(tmp_path: Path, block: str) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/operating.md"])
+def test_configuration_of_a_page_is_valid(tmp_path: Path, page: str) -> None:
+    (block,) = yaml_blocks((ROOT / page).read_text(encoding="utf-8"))
     written = tmp_path / "cluster-gw.yaml"
     written.write_text(block, encoding="utf-8")
 

@@ -39,20 +39,22 @@ def test_a_provider_whose_key_is_in_the_environment_is_added_behind_the_others()
 
     assert b"gsk-private" not in text
     routes = list(catalog.routes)
-    assert routes[:2] == ["sim-fast/sim-small", "sim-steady/sim-large"]
-    assert routes[2].startswith("groq/")
+    assert routes[:3] == ["sim-fast/sim-small", "sim-steady/sim-large", "sim-steady/sim-embed"]
+    assert routes[3].startswith("groq/")
 
 
 def test_simulators_enforce_the_limits_the_gateway_is_told() -> None:
     settings = load_bytes(msgspec.json.encode(demo_document(PORTS)), PORTS).settings
-    told = {model.provider: model.limits for model in settings.models}
-    secrets = {key.secret.reveal(): key.provider for key in settings.keys}
+    of_models = {model.provider: model.limits for model in settings.models}
+    keys = {key.secret.reveal(): key for key in settings.keys}
 
     for simulator in simulators(9101, 9102):
         for secret, limits in simulator.keys.items():
-            assert secrets.pop(secret) == simulator.name
-            assert (limits.rpm, limits.tpm) == (told[simulator.name].rpm, told[simulator.name].tpm)
-    assert not secrets
+            key = keys.pop(secret)
+            told = key.limits if key.limits.rpm else of_models[simulator.name]
+            assert key.provider == simulator.name
+            assert (limits.rpm, limits.tpm) == (told.rpm, told.tpm)
+    assert not keys
 
 
 def test_three_lines_can_be_pasted_and_one_of_them_streams() -> None:

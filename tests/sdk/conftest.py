@@ -15,6 +15,7 @@ from tests.sdk.background_loop import BackgroundLoop
 from tests.sdk.calls import Client
 from tests.sdk.gateway_process import GatewayProcess
 from tests.sdk.mirror import Mirror
+from tests.sdk.node_packages import installed_node
 from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, add_responses, configuration
 
 TIMEOUT_S = 10.0
@@ -44,6 +45,12 @@ class Simulator:
     def _story(self, name: str) -> Any:
         stories = self._loop.call(self._running.stats)["requests"]
         return stories.get(name, {"outcomes": [], "calls": 0, "images": 0})
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The node binary; the JavaScript SDK is installed."""
+    return installed_node()
 
 
 @pytest.fixture(scope="session")

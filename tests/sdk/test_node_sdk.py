@@ -1,9 +1,7 @@
 """The official JavaScript SDK: its suite in `node/` runs against the same gateway."""
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -12,14 +10,11 @@ import pytest
 from cluster_gw.simulator.sample_text import expected_text
 from tests.sdk.calls import steer
 from tests.sdk.conftest import Simulator
+from tests.sdk.node_packages import FOLDER, LOCK
 from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, NARROW_KEY
 
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(60)]
 
-FOLDER: Final = Path(__file__).parent / "node"
-LOCK: Final = FOLDER / "package-lock.json"
-INSTALLED: Final = FOLDER / "node_modules" / ".package-lock.json"
-INSTALL_WITHIN_S: Final = 50
 FILE_WITHIN_S: Final = 40
 QUESTIONS: Final = (
     "what is there?",
@@ -35,14 +30,6 @@ QUESTIONS: Final = (
 )
 
 
-def found(tool: str) -> str:
-    """Where a tool is; fails when the machine has none."""
-    path = shutil.which(tool)
-    if path is None:
-        pytest.fail(f"{tool} is missing: the JavaScript SDK cannot be tested; `make tools` helps")
-    return path
-
-
 def texts() -> dict[str, str]:
     """What the simulator answers, by the names under which the suite asks for it."""
     return {
@@ -51,30 +38,6 @@ def texts() -> dict[str, str]:
         "dice@7": expected_text("dice", tokens=16, request_seed=7),
         "2000 tokens": expected_text(steer(tokens=2000), tokens=2000),
     }
-
-
-def is_installed() -> bool:
-    """Whether the packages of the lock file are there."""
-    return INSTALLED.is_file() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime
-
-
-@pytest.fixture(scope="module")
-def node() -> str:
-    """The node binary, once the SDK is installed."""
-    binary, npm = found("node"), found("npm")
-    if not is_installed():
-        done = subprocess.run(
-            [npm, "ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"],
-            cwd=FOLDER,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_WITHIN_S,
-            check=False,
-        )
-        if done.returncode:
-            pytest.fail(f"npm ci failed:\n{done.stdout}\n{done.stderr}")
-        INSTALLED.touch()
-    return binary
 
 
 @pytest.mark.parametrize("name", ["chat", "streams", "errors", "patience", "embeddings"])
