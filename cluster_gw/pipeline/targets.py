@@ -13,7 +13,8 @@ from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Key, Route
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.resolution import Catalog
-from cluster_gw.providers.base import Provider
+from cluster_gw.providers.base import NotingProvider, Provider
+from cluster_gw.providers.quirks import address_of
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.units import KeyId, RouteId
 
@@ -26,6 +27,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         headers: request headers, with the credential.
         url: of a call with a buffered answer; `stream_url` of one with a stream.
         dialect: what its codec speaks.
+        noting: its codec, where it may change what came in its own dialect and must say so.
         check_url: of a free call that tells whether the key is valid, None without one.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
@@ -42,6 +44,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     secret: str | None
     check_url: str | None
     via: bytes
+    noting: NotingProvider | None = None
     most_tokens: int | None = None
 
     def __repr__(self) -> str:
@@ -92,6 +95,7 @@ def _of_route(
 
 
 def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -> Target:
+    base_url = address_of(route.quirks, key.base_url or route.base_url, secret)
     return Target(
         route=route,
         key=key,
@@ -109,12 +113,13 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
             host=route.host,
         ),
         codec=codec,
-        url=codec.url(key.base_url or route.base_url, route.model),
-        stream_url=codec.stream_url(key.base_url or route.base_url, route.model),
+        noting=codec if isinstance(codec, NotingProvider) and codec.has_notes else None,
+        url=codec.url(base_url, route.model),
+        stream_url=codec.stream_url(base_url, route.model),
         dialect=codec.dialect,
         headers=codec.request_headers(secret),
         secret=secret,
-        check_url=codec.check_url(key.base_url or route.base_url) if secret else None,
+        check_url=codec.check_url(base_url) if secret else None,
         via=routed_via(route.provider, route.subject).encode(),
         most_tokens=raised_at_most(token_limits(route, key)),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from cluster_gw.canonical.conversation import Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.canonical.request import Dialect
@@ -22,6 +23,8 @@ def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
     """
     request, codec, model = exchange.request, target.codec, target.route.model
     if request.dialect is target.dialect:
+        if target.noting is not None:
+            return noted(exchange, target.noting.encode_noted(request, model))
         exchange.warnings = ()
         return codec.encode_request(request, model)
     conversation = exchange.conversation
@@ -37,9 +40,13 @@ def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
                 message=str(error),
             )
         exchange.conversation = conversation
-    translated = codec.encode_conversation(conversation, model)
-    lost = dict.fromkeys((*conversation.lost, *translated.lost))
-    exchange.warnings = (*(f"dropped {name}" for name in lost), *translated.changed)
+    return noted(exchange, codec.encode_conversation(conversation, model), conversation.lost)
+
+
+def noted(exchange: Exchange, translated: Translated, lost: tuple[str, ...] = ()) -> bytes:
+    """The upstream's body; what became of the request on its way is noted for the client."""
+    names = dict.fromkeys((*lost, *translated.lost))
+    exchange.warnings = (*(f"dropped {name}" for name in names), *translated.changed)
     return translated.body
 
 

@@ -16,7 +16,6 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.vectors import find_flaw
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.providers.gemini_embeddings import GeminiEmbeddingsProvider, lost_of
 from cluster_gw.surfaces.embeddings import vectors_json
 from cluster_gw.wire.vectors import as_base64, as_numbers, is_base64, length_of
 
@@ -35,8 +34,6 @@ async def fitted(
         target: that gave it.
     """
     vectors = completion.vectors
-    if isinstance(target.codec, GeminiEmbeddingsProvider):
-        exchange.warnings = tuple(f"dropped {name}" for name in lost_of(exchange.request))
     items = () if vectors is None else vectors.items
     lengths = [length_of(item) async for item in unhurried(items)]
     flaw = find_flaw(asked, target.route.embedding, lengths)

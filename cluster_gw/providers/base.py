@@ -4,7 +4,7 @@ Codecs translate and never decide: they produce events and faults, `core/outcome
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
@@ -33,6 +33,18 @@ class StreamDecoder(Protocol):
         A stream that neither was `done` nor finished a choice gives no terminal event here: the
         caller sees none and knows that the answer was cut.
         """
+
+
+@runtime_checkable
+class NotingProvider(Protocol):
+    """A codec that may lose or change something of a request of its own dialect, and says so."""
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether it ever does."""
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same as `encode_request`, and what a client should know of it."""
 
 
 class Provider(Protocol):

@@ -7,6 +7,7 @@ dialect; headers, errors and quotas are those of Gemini's chat API.
 from collections.abc import Iterable
 from typing import Any, Final
 
+from cluster_gw.canonical.conversation import Translated
 from cluster_gw.canonical.embedding import EmbeddingModel, Vectors
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
@@ -61,6 +62,15 @@ class GeminiEmbeddingsProvider(GeminiProvider):
             for text in ([texts] if isinstance(texts, str) else texts)
         ]
         return write({"requests": asked})
+
+    @property
+    def has_notes(self) -> bool:
+        """Many members have no words there."""
+        return True
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same, and what has no words there."""
+        return Translated(body=self.encode_request(request, model), lost=lost_of(request))
 
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None

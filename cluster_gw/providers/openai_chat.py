@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Final
+from urllib.parse import urljoin
 
 import msgspec
 
@@ -65,6 +66,12 @@ class OpenAIChatProvider:
 
     def __init__(self, quirk_names: Iterable[str] = ()) -> None:
         self._quirk = quirks.combine(quirk_names)
+        self._is_plain = self._quirk == quirks.Quirk()
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether the platform's quirks change anything of a request."""
+        return not self._is_plain
 
     @property
     def dialect(self) -> Dialect:
@@ -85,22 +92,39 @@ class OpenAIChatProvider:
         if self._quirk.metered_checks:
             return None
         path = self._quirk.check_path or MODELS_PATH
-        return base_url.rstrip("/").removesuffix(PATH) + path
+        base = base_url.rstrip("/").removesuffix(PATH)
+        return urljoin(f"{base}/", path) if path.startswith("..") else base + path
 
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
         """Headers of a call."""
-        bearer = (("authorization", f"Bearer {secret}"),) if secret else ()
-        return (*BASE_HEADERS, *bearer, *self._quirk.headers)
+        token = quirks.token_of(self._quirk, secret)
+        bearer = (("authorization", f"Bearer {token}"),) if token else ()
+        own = {name for name, _ in self._quirk.headers}
+        base = tuple([(name, value) for name, value in BASE_HEADERS if name not in own])
+        return (*base, *bearer, *self._quirk.headers)
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks."""
+        return write(self.fields_of(request, model, None))
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same, and what the platform's quirks did to it."""
+        notes = quirks.Notes()
+        body = write(self.fields_of(request, model, notes))
+        lost = tuple([name for name in notes.dropped if name in request.fields])
+        return Translated(body=body, lost=lost, changed=tuple(notes.changed))
+
+    def fields_of(self, request: ChatRequest, model: str, notes: quirks.Notes | None) -> Fields:
+        """The members of the upstream's body; what quirks did to them is noted."""
         fields = dict(request.fields)
         fields["model"] = raw(model)
         if request.is_bounded and request.max_tokens is not None:
             quirks.set_length(fields, request.max_tokens)
         if request.stream and not request.include_usage:
             fields["stream_options"] = with_usage(fields)
-        return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
+        if self._is_plain:
+            return fields
+        return quirks.apply(self._quirk, fields, wants_tools=request.wants_tools, notes=notes)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
         """The body for a request that came in another dialect, with the platform's quirks."""
@@ -108,13 +132,14 @@ class OpenAIChatProvider:
         document = request_json(conversation, model, lost)
         fields = {name: raw(value) for name, value in document.items()}
         wants_tools = bool(conversation.tools)
-        body = write(quirks.apply(self._quirk, fields, wants_tools=wants_tools))
-        lost += [name for name in self._quirk.drop if name in document]
-        return Translated(body=body, lost=tuple(lost))
+        notes = quirks.Notes()
+        body = write(quirks.apply(self._quirk, fields, wants_tools=wants_tools, notes=notes))
+        lost += notes.dropped
+        return Translated(body=body, lost=tuple(lost), changed=tuple(notes.changed))
 
     def stream_decoder(self, secret: str | None = None) -> OpenAIStreamDecoder:
         """A fresh decoder for one stream."""
-        return OpenAIStreamDecoder(secret)
+        return OpenAIStreamDecoder(self._token_of(secret))
 
     def is_stream(self, content_type: str) -> bool:
         """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
@@ -125,7 +150,7 @@ class OpenAIChatProvider:
         document = document_of(body)
         facts = None if document is UNREAD else read_error(document)
         if facts is not None:
-            return in_band_fault(facts, document, secret)
+            return in_band_fault(facts, document, self._token_of(secret))
         return content_fault(content_type, body, "an event stream")
 
     def decode_completion(
@@ -135,14 +160,14 @@ class OpenAIChatProvider:
         try:
             answer = ANSWER_READER.read(body)
         except (UnexpectedShapeError, UnpairedSurrogateError):
-            return bent_completion(body, secret)
+            return bent_completion(body, self._token_of(secret))
         except InvalidJsonError:
             if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
                 return malformed_fault("the answer is no JSON")
             return content_fault(content_type, body, "JSON")
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or not answer.choices:
-            return no_answer(body, secret)
+            return no_answer(body, self._token_of(secret))
         return completion_of(body, answer)
 
     def read_answer(self, completion: Completion) -> Answer:
@@ -162,7 +187,11 @@ class OpenAIChatProvider:
         secret: str | None = None,
     ) -> Fault:
         """An answer with an error status as a fault."""
-        return status_fault(status, headers, body, now_ms, secret)
+        return status_fault(status, headers, body, now_ms, self._token_of(secret))
+
+    def _token_of(self, secret: str | None) -> str | None:
+        """What an upstream may echo of a credential."""
+        return quirks.token_of(self._quirk, secret)
 
 
 def with_usage(fields: Fields) -> msgspec.Raw:

@@ -19,11 +19,11 @@ from cluster_gw.providers.openai_facts import usage_of
 from cluster_gw.providers.openai_stream import NO_ERROR
 from cluster_gw.wire.error_body import read_error
 from cluster_gw.wire.json_codec import (
+    Fields,
     InvalidJsonError,
     UnexpectedShapeError,
     UnpairedSurrogateError,
     raw,
-    write,
 )
 from cluster_gw.wire.openai_embeddings import VECTORS_READER, EmbeddingBody, VectorsBody
 
@@ -51,7 +51,7 @@ class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
         """The same as for the chat API."""
         return super().check_url(base_url.rstrip("/").removesuffix(PATH))
 
-    def encode_request(self, request: ChatRequest, model: str) -> bytes:
+    def fields_of(self, request: ChatRequest, model: str, notes: quirks.Notes | None) -> Fields:
         """The client's own members with the upstream's model and the platform's names.
 
         A length that the model has in any case is not asked for where no other may be: those that
@@ -61,7 +61,7 @@ class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
         fields["model"] = raw(model)
         if self._model.sizes == ():
             fields.pop("dimensions", None)
-        return write(quirks.apply(self._quirk, fields, wants_tools=False))
+        return quirks.apply(self._quirk, fields, wants_tools=False, notes=notes)
 
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None

@@ -90,7 +90,7 @@ def quirks(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-LIST: Final = (
+SPECIAL: Final = (
     Preset(
         name="openai",
         base_url="https://api.openai.com/v1",
@@ -117,8 +117,9 @@ LIST: Final = (
     ),
     Preset(
         name="google",
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
         env="GEMINI_API_KEY",
+        dialect=Dialect.GEMINI,
         day_reset="America/Los_Angeles",
         default_models=(
             PresetModel(
@@ -176,7 +177,10 @@ LIST: Final = (
         name="mistral",
         base_url="https://api.mistral.ai/v1",
         env="MISTRAL_API_KEY",
-        quirks=quirks("random_seed", "max_tokens_name", "no_stream_options", "no_reasoning_effort"),
+        quirks=quirks(
+            *("random_seed", "max_tokens_name", "no_stream_options", "no_reasoning_effort"),
+            *("plain_messages", "output_dimension"),
+        ),
         default_models=(
             PresetModel(
                 model="mistral-small-latest",
@@ -204,12 +208,13 @@ LIST: Final = (
         name="github",
         base_url="https://models.github.ai/inference",
         env="GITHUB_TOKEN",
-        quirks=quirks("max_output_400"),
+        quirks=quirks("max_output_400", "trimmed_input", "three_efforts"),
     ),
     Preset(
         name="cohere",
         base_url="https://api.cohere.ai/compatibility/v1",
         env="COHERE_API_KEY",
+        quirks=quirks("flat_content", "plain_schemas"),
         first_byte_s=15.0,
         default_models=(
             PresetModel(
@@ -240,13 +245,14 @@ LIST: Final = (
         name="kilo",
         base_url="https://api.kilo.ai/api/gateway/v1",
         env="KILO_API_KEY",
-        quirks=quirks("no_response_format"),
+        quirks=quirks("no_response_format", "models_above"),
         keyless=True,
     ),
     Preset(
         name="pollinations",
         base_url="https://gen.pollinations.ai/v1",
         env="POLLINATIONS_API_KEY",
+        quirks=quirks("account_key"),
     ),
     Preset(
         name="modelscope",
@@ -261,7 +267,12 @@ LIST: Final = (
         base_url="https://opencode.ai/zen/v1",
         env="OPENCODE_API_KEY",
     ),
-    Preset(name="reka", base_url="https://api.reka.ai/v1", env="REKA_API_KEY"),
+    Preset(
+        name="reka",
+        base_url="https://api.reka.ai/v1",
+        env="REKA_API_KEY",
+        quirks=quirks("schema_for_object"),
+    ),
     Preset(
         name="requesty",
         base_url="https://router.requesty.ai/v1",
@@ -275,19 +286,64 @@ LIST: Final = (
         caps=PresetCaps(tpd=150_000),
         weighs_tokens=True,
     ),
-    Preset(name="routeway", base_url="https://api.routeway.ai/v1", env="ROUTEWAY_API_KEY"),
     Preset(
-        name="siliconflow",
-        base_url="https://api.siliconflow.cn/v1",
-        env="SILICONFLOW_API_KEY",
+        name="routeway",
+        base_url="https://api.routeway.ai/v1",
+        env="ROUTEWAY_API_KEY",
+        quirks=quirks("browser_agent"),
     ),
-    Preset(name="llm7", base_url="https://api.llm7.io/v1", env="LLM7_API_KEY"),
     Preset(
         name="ovh",
         base_url="https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
         env="OVH_AI_ENDPOINTS_ACCESS_TOKEN",
         keyless=True,
     ),
+    Preset(
+        name="cloudflare",
+        base_url="https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
+        env="CLOUDFLARE_API_KEY",
+        quirks=quirks("account_in_key", "null_content", "output_8192", "models_search"),
+    ),
+    Preset(
+        name="aihorde",
+        base_url="https://oai.aihorde.net/v1",
+        env="AIHORDE_API_KEY",
+        first_byte_s=120.0,
+        keyless=True,
+        quirks=quirks(
+            *("anonymous_zeros", "min_output_16", "output_512", "list_of_stops", "no_tools")
+        ),
+    ),
+    Preset(
+        name="bazaarlink",
+        base_url="https://bazaarlink.ai/api/v1",
+        env="BAZAARLINK_API_KEY",
+        quirks=quirks("key_info"),
+    ),
+)
+
+PLAIN: Final = (
+    ("agnes", "https://apihub.agnes-ai.com/v1"),
+    ("ainative", "https://api.ainative.studio/api/v1"),
+    ("aion", "https://api.aionlabs.ai/v1"),
+    ("anyapi", "https://api.anyapi.ai/v1"),
+    ("bai", "https://api.b.ai/v1"),
+    ("llm7", "https://api.llm7.io/v1"),
+    ("longcat", "https://api.longcat.chat/openai/v1"),
+    ("nara", "https://router.bynara.id/v1"),
+    ("orcarouter", "https://api.orcarouter.ai/v1"),
+    ("qianfan", "https://qianfan.baidubce.com/v2"),
+    ("sealion", "https://api.sea-lion.ai/v1"),
+    ("siliconflow", "https://api.siliconflow.cn/v1"),
+    ("volcengine", "https://ark.cn-beijing.volces.com/api/v3"),
+    ("xfyun", "https://spark-api-open.xf-yun.com/v1"),
+    ("zai", "https://api.z.ai/api/paas/v4"),  # the same platform as zhipu, with keys of its own
+)
+"""Platforms that do nothing differently: a name and an address are all there is to them."""
+
+LIST: Final = (
+    *SPECIAL,
+    *(Preset(name=name, base_url=at, env=f"{name.upper()}_API_KEY") for name, at in PLAIN),
 )
 
 PRESETS: Final[Mapping[str, Preset]] = MappingProxyType({preset.name: preset for preset in LIST})

@@ -3,16 +3,41 @@
 A quirk is data: a name that configuration may use, and what it changes in a request.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from cluster_gw.providers.message_quirks import (
+    flattened,
+    in_a_list,
+    permissive,
+    trimmed,
+    with_text_for_null,
+    without_keywords,
+    without_members,
+)
 from cluster_gw.wire.json_codec import FALSE, Fields, JsonReader, raw
 
 COUNT_READER: Final = JsonReader[int | None](int | None)
+ACCOUNT: Final = "{account}"
+ACCOUNT_IN_KEY: Final = "account_in_key"
+NO_TOOLS: Final = "no_tools"
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
+
+
+class Notes(msgspec.Struct):
+    """What quirks did to a request.
+
+    Attributes:
+        dropped: members that were left out.
+        changed: what else a client should know, in words.
+    """
+
+    dropped: list[str] = []
+    changed: list[str] = []
 
 
 class Quirk(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +48,22 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         rename: members it knows by another name, old to new.
         serial_tools: it cannot call tools in parallel and must be told so.
         max_output_tokens: it refuses a larger `max_tokens`.
+        min_output_tokens: it refuses a smaller one.
+        output_tokens: what it is asked for where the client names no bound; its own is too low.
+        max_input_tokens: it refuses longer conversations; the oldest turns are left out.
+        null_content: it refuses null as the content of a message, and gets an empty text.
+        flat_content: it takes the text of a message as a string only.
+        drop_of_messages: members of a message that it refuses.
+        drop_of_schemas: keywords of tools' schemas that it refuses.
+        efforts: efforts of reasoning it does not know, and what it gets instead.
+        schema_for_object: it takes `json_schema` and no `json_object`.
+        list_of_stops: it takes `stop` as an array only.
+        no_tools: its models call no tools.
+        account_in_key: a credential reads `account:token`, and the account stands in the address.
+        anonymous: the credential of those who have none.
         headers: request headers it wants, lower case.
         check_path: below its base, what tells for free whether a key is valid; empty for `/models`.
+            With `../` it starts a step higher.
         folds_system: its models take no system text; the first user turn must say it.
         requests_by_day: what it says of its limit of requests is about a day.
         metered_checks: it has no call that tells for free whether a key is valid.
@@ -34,6 +73,19 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     rename: tuple[tuple[str, str], ...] = ()
     serial_tools: bool = False
     max_output_tokens: int | None = None
+    min_output_tokens: int | None = None
+    output_tokens: int | None = None
+    max_input_tokens: int | None = None
+    null_content: bool = False
+    flat_content: bool = False
+    drop_of_messages: tuple[str, ...] = ()
+    drop_of_schemas: tuple[str, ...] = ()
+    efforts: tuple[tuple[str, str], ...] = ()
+    schema_for_object: bool = False
+    list_of_stops: bool = False
+    no_tools: bool = False
+    account_in_key: bool = False
+    anonymous: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     check_path: str = ""
     metered_checks: bool = False
@@ -49,11 +101,38 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         # Mistral answers 422 to members it does not know and sends usage in any case.
         "no_stream_options": Quirk(drop=("stream_options",)),
         "max_tokens_name": Quirk(rename=(("max_completion_tokens", "max_tokens"),)),
+        "output_dimension": Quirk(rename=(("dimensions", "output_dimension"),)),  # of embeddings
         "random_seed": Quirk(rename=(("seed", "random_seed"),)),
         "serial_tools": Quirk(serial_tools=True),
         "max_output_400": Quirk(max_output_tokens=400),
+        "min_output_16": Quirk(min_output_tokens=16),
+        "output_512": Quirk(output_tokens=512),
+        "output_8192": Quirk(output_tokens=8192),
+        "trimmed_input": Quirk(max_input_tokens=7500),
+        "null_content": Quirk(null_content=True),
+        "flat_content": Quirk(flat_content=True),
+        "plain_messages": Quirk(
+            drop_of_messages=(
+                *("reasoning_content", "reasoning", "reasoning_details"),
+                *("refusal", "annotations", "audio", "function_call"),
+            )
+        ),
+        "plain_schemas": Quirk(drop_of_schemas=("additionalProperties", "$schema")),
+        "three_efforts": Quirk(
+            efforts=(("none", "low"), ("minimal", "low"), ("xhigh", "high"), ("max", "high"))
+        ),
+        "schema_for_object": Quirk(schema_for_object=True),
+        "list_of_stops": Quirk(list_of_stops=True),
+        NO_TOOLS: Quirk(no_tools=True),
+        ACCOUNT_IN_KEY: Quirk(account_in_key=True),
+        "anonymous_zeros": Quirk(anonymous="0" * 10),
+        # Whoever guards it turns away what does not look like a browser.
+        "browser_agent": Quirk(headers=(("user-agent", "Mozilla/5.0 (compatible; cluster-gw)"),)),
         # Its list of models is public, so it says nothing of a key.
         "key_info": Quirk(check_path="/key"),
+        "account_key": Quirk(check_path="../account/key"),
+        "models_above": Quirk(check_path="../models"),
+        "models_search": Quirk(check_path="../models/search?per_page=1"),
         "metered_checks": Quirk(metered_checks=True),
         "folded_system": Quirk(folds_system=True),  # in Gemini's dialect
         "requests_by_day": Quirk(requests_by_day=True),
@@ -70,33 +149,81 @@ def combine(names: Iterable[str]) -> Quirk:
     Raises:
         KeyError: a name is unknown (configuration refuses it earlier).
     """
-    quirks = [QUIRKS[name] for name in sorted(names)]
-    caps = [quirk.max_output_tokens for quirk in quirks if quirk.max_output_tokens is not None]
-    return Quirk(
-        drop=tuple(name for quirk in quirks for name in quirk.drop),
-        rename=tuple(pair for quirk in quirks for pair in quirk.rename),
-        serial_tools=any(quirk.serial_tools for quirk in quirks),
-        max_output_tokens=min(caps, default=None),
-        headers=tuple(pair for quirk in quirks for pair in quirk.headers),
-        check_path=next((quirk.check_path for quirk in quirks if quirk.check_path), ""),
-        metered_checks=any(quirk.metered_checks for quirk in quirks),
-        requests_by_day=any(quirk.requests_by_day for quirk in quirks),
-        folds_system=any(quirk.folds_system for quirk in quirks),
-    )
+    return joined([QUIRKS[name] for name in sorted(names)])
 
 
-def apply(quirk: Quirk, fields: Fields, *, wants_tools: bool) -> Fields:
-    """Give the members as the platform wants them; order is kept, `fields` may be changed."""
+def joined(quirks: Sequence[Quirk]) -> Quirk:
+    """All of some quirks in one: tuples one after the other, the lowest of upper bounds."""
+    found: dict[str, Any] = {}
+    for name in Quirk.__struct_fields__:
+        values = [value for one in quirks if (value := getattr(one, name)) not in {None, "", False}]
+        if not values:
+            continue
+        if isinstance(values[0], tuple):
+            found[name] = tuple(item for value in values for item in value)
+        else:
+            found[name] = max(values) if name == "min_output_tokens" else min(values)
+    return Quirk(**found)
+
+
+def apply(quirk: Quirk, fields: Fields, *, wants_tools: bool, notes: Notes | None = None) -> Fields:
+    """Give the members as the platform wants them; order is kept, `fields` may be changed.
+
+    Args:
+        quirk: of the platform.
+        fields: of a request.
+        wants_tools: it has tools.
+        notes: what the client is to be told is added here.
+    """
+    notes = Notes() if notes is None else notes
     for name in quirk.drop:
-        fields.pop(name, None)
+        if fields.pop(name, None) is not None:
+            notes.dropped.append(name)
     if quirk.rename:
         names = dict(quirk.rename)
         fields = {names.get(name, name): value for name, value in fields.items()}
     if quirk.serial_tools and wants_tools:
         fields["parallel_tool_calls"] = FALSE
     if quirk.max_output_tokens is not None:
-        lower_lengths(fields, quirk.max_output_tokens)
+        lower_lengths(fields, quirk.max_output_tokens, notes)
+    if quirk.min_output_tokens is not None or quirk.output_tokens is not None:
+        raise_lengths(fields, quirk.min_output_tokens or 0, quirk.output_tokens)
+    bend(quirk, fields, notes)
     return fields
+
+
+def bend(quirk: Quirk, fields: Fields, notes: Notes) -> None:
+    """Change what stands inside of members, in place."""
+    messages, tools = fields.get("messages"), fields.get("tools")
+    if messages is not None:
+        fields["messages"] = bent_messages(quirk, messages, notes)
+    if tools is not None and quirk.drop_of_schemas:
+        fields["tools"] = without_keywords(tools, frozenset(quirk.drop_of_schemas))
+    if quirk.schema_for_object and "response_format" in fields:
+        fields["response_format"] = permissive(fields["response_format"])
+    if quirk.list_of_stops and "stop" in fields:
+        fields["stop"] = in_a_list(fields["stop"])
+    effort = fields.get("reasoning_effort")
+    if quirk.efforts and effort is not None:
+        instead = {bytes(raw(asked)): to for asked, to in quirk.efforts}
+        given = instead.get(bytes(effort))
+        if given is not None:
+            fields["reasoning_effort"] = raw(given)
+            notes.changed.append(f"reasoning_effort is {given}")
+
+
+def bent_messages(quirk: Quirk, messages: msgspec.Raw, notes: Notes) -> msgspec.Raw:
+    """The messages as the platform wants them."""
+    if quirk.max_input_tokens is not None:
+        kept = trimmed(messages, quirk.max_input_tokens)
+        if kept is not messages:
+            notes.changed.append(f"messages trimmed to {quirk.max_input_tokens} tokens")
+        messages = kept
+    if quirk.drop_of_messages:
+        messages = without_members(messages, quirk.drop_of_messages)
+    if quirk.flat_content:
+        messages = flattened(messages)
+    return with_text_for_null(messages) if quirk.null_content else messages
 
 
 def set_length(fields: Fields, most_tokens: int) -> None:
@@ -106,10 +233,46 @@ def set_length(fields: Fields, most_tokens: int) -> None:
         fields[name] = raw(most_tokens)
 
 
-def lower_lengths(fields: Fields, most_tokens: int) -> None:
+def lower_lengths(fields: Fields, most_tokens: int, notes: Notes) -> None:
     """Lower the client's output bounds, never raise or add them."""
     for name in LENGTH_FIELDS:
         value = fields.get(name)
         count = None if value is None else COUNT_READER.read(value)
         if count is not None and count > most_tokens:
             fields[name] = raw(most_tokens)
+            notes.changed.append(f"{name} lowered to {most_tokens}")
+
+
+def raise_lengths(fields: Fields, least_tokens: int, usual_tokens: int | None) -> None:
+    """Raise the client's output bounds; where there are none, name the usual one."""
+    given = [
+        (name, count)
+        for name in LENGTH_FIELDS
+        if name in fields and (count := COUNT_READER.read(fields[name])) is not None
+    ]
+    for name, count in given:
+        if count < least_tokens:
+            fields[name] = raw(least_tokens)
+    if not given and usual_tokens is not None:
+        fields[LENGTH_FIELDS[0]] = raw(usual_tokens)
+
+
+def address_of(names: Iterable[str], base_url: str, secret: str | None) -> str:
+    """The address of a platform, with the account of a credential where that belongs into it.
+
+    Args:
+        names: of the platform's quirks.
+        base_url: as configured; `{account}` stands for the account.
+        secret: the credential, `account:token`.
+    """
+    if ACCOUNT_IN_KEY not in names:
+        return base_url
+    account = (secret or "").partition(":")[0]
+    return base_url.replace(ACCOUNT, quote(account, safe=""))
+
+
+def token_of(quirk: Quirk, secret: str | None) -> str | None:
+    """The part of a credential that is secret; what those send who have none."""
+    if quirk.account_in_key and secret:
+        return secret.partition(":")[2]
+    return secret or quirk.anonymous or None

@@ -21,6 +21,7 @@ from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS, Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
+from cluster_gw.providers.quirks import NO_TOOLS
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.embedding import embedding_of
 from cluster_gw.settings.pool import (
@@ -191,7 +192,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         timeouts=facts.timeouts,
         quirks=facts.quirks,
         context_window=model.context_window,
-        tools=model.tools,
+        tools=model.tools and NO_TOOLS not in facts.quirks,
         vision=model.vision,
         weight=model.weight,
         quality_hint=model.quality_hint,

@@ -11,11 +11,13 @@ from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.core.routing.presets import PRESETS as SCORED
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS
 from cluster_gw.providers.presets import PRESETS
+from cluster_gw.providers.quirks import ACCOUNT_IN_KEY
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
 from cluster_gw.settings.pool import (
     ComboSettings,
+    KeySettings,
     MemberSettings,
     ProviderSettings,
     Settings,
@@ -102,9 +104,21 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
                 faults.add(at_index(at_name(path, "models"), i), faults.unknown(name, known))
         if key.base_url is not None and not is_http_url(key.base_url):
             faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
+        _check_account(key, settings.providers.get(key.provider), path, faults)
         first = seen.setdefault((key.provider, key.secret.reveal()), path)
         if first != path and key.secret:
             faults.warn(path, f"has the same secret as {first}: their limits are counted apart")
+
+
+def _check_account(
+    key: KeySettings, provider: ProviderSettings | None, path: str, faults: Faults
+) -> None:
+    """Report a credential without the account that belongs into its provider's address."""
+    if provider is None or ACCOUNT_IN_KEY not in provider_facts(provider).quirks:
+        return
+    account, _, token = key.secret.reveal().partition(":")
+    if key.secret and not (account and token):
+        faults.add(at_name(path, "secret"), "must read account:token at this provider")
 
 
 def _check_accounts(settings: Settings, document: Document, faults: Faults) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import Caps
@@ -242,3 +243,13 @@ def test_key_that_is_switched_off_serves_nothing(base: dict[str, Any], load: Loa
     catalog = build_catalog(load(base).settings, 1)
 
     assert catalog.routes[BIG].keys == ()
+
+
+@pytest.mark.parametrize("secret", ["token", "account:", ":token"])
+def test_a_key_names_its_account_where_the_address_has_it(
+    base: dict[str, Any], faults: Callable[..., list[str]], secret: str
+) -> None:
+    base["providers"]["far"] = {"preset": "cloudflare"}
+    base["keys"][0]["secret"] = secret
+
+    assert faults(base) == ["keys[0].secret: must read account:token at this provider"]

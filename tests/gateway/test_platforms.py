@@ -1,0 +1,102 @@
+"""Presets at work: what platforms get, and what a client is told of it."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from tests.fakes.gemini_upstream import GeminiUpstream
+from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post
+
+ANSWER = {
+    "id": "c",
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
+}
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[GeminiUpstream]:
+    """An upstream that answers any path."""
+    async with GeminiUpstream() as running:
+        running.script = [ANSWER]
+        yield running
+
+
+async def test_what_a_platform_refuses_is_left_out_and_told(
+    start: Start, http: aiohttp.ClientSession, upstream: GeminiUpstream
+) -> None:
+    gateway = await start(
+        providers={"a": {"preset": "github", "base_url": f"{upstream.base_url}/v1"}},
+        keys=[{"id": "a1", "provider": "a", "secret": "s"}],
+        models=[{"provider": "a", "model": "one"}],
+    )
+
+    response, _ = await post(
+        http, gateway.base_url, chat(max_tokens=900, reasoning_effort="minimal")
+    )
+
+    assert response.status == 200
+    assert response.headers["X-Gw-Warnings"] == (
+        "max_tokens lowered to 400; reasoning_effort is low"
+    )
+    assert upstream.bodies[0]["max_tokens"] == 400
+    assert upstream.bodies[0]["reasoning_effort"] == "low"
+
+
+async def test_a_request_that_nothing_was_done_to_has_no_warning(
+    start: Start, http: aiohttp.ClientSession, upstream: GeminiUpstream
+) -> None:
+    gateway = await start(
+        providers={"a": {"preset": "groq", "base_url": f"{upstream.base_url}/v1"}},
+        keys=[{"id": "a1", "provider": "a", "secret": "s"}],
+        models=[{"provider": "a", "model": "one"}],
+    )
+
+    plain, _ = await post(http, gateway.base_url, chat())
+    odd, _ = await post(http, gateway.base_url, chat(logprobs=True))
+
+    assert "X-Gw-Warnings" not in plain.headers
+    assert odd.headers["X-Gw-Warnings"] == "dropped logprobs"
+
+
+async def test_an_account_stands_in_the_address_and_its_token_in_a_header_only(
+    start: Start, http: aiohttp.ClientSession, upstream: GeminiUpstream
+) -> None:
+    base_url = f"{upstream.base_url}/accounts/{{account}}/ai/v1"
+    gateway = await start(
+        providers={"a": {"preset": "cloudflare", "base_url": base_url}},
+        keys=[{"id": "a1", "provider": "a", "secret": "acc7:the-token"}],
+        models=[{"provider": "a", "model": "@cf/one"}],
+    )
+
+    response, _ = await post(http, gateway.base_url, chat())
+    upstream.status = 400
+    upstream.script = [{"error": {"message": "bad token the-token"}}]
+    _, refused = await post(http, gateway.base_url, chat())
+
+    assert response.status == 200
+    assert upstream.paths[0] == "/accounts/acc7/ai/v1/chat/completions"
+    assert upstream.authorizations[0] == "Bearer the-token"
+    assert upstream.bodies[0]["max_tokens"] == 8192
+    assert b"the-token" not in refused
+
+
+async def test_who_has_no_key_sends_what_the_platform_takes_for_none(
+    start: Start, http: aiohttp.ClientSession, upstream: GeminiUpstream
+) -> None:
+    gateway = await start(
+        providers={"a": {"preset": "aihorde", "base_url": f"{upstream.base_url}/v1"}},
+        keys=[],
+        models=[{"provider": "a", "model": "one"}],
+    )
+
+    response, _ = await post(http, gateway.base_url, chat(stop="x", max_tokens=3))
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    refused, _ = await post(http, gateway.base_url, chat(tools=tools))
+
+    assert (response.status, refused.status) == (200, 422)
+    assert upstream.authorizations == ["Bearer 0000000000"]
+    assert (upstream.bodies[0]["stop"], upstream.bodies[0]["max_tokens"]) == (["x"], 16)
