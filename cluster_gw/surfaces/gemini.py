@@ -30,6 +30,7 @@ from cluster_gw.surfaces.gemini_stream import (
     PassedStream,
     WrittenStream,
 )
+from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.gemini import FACTS_READER, FactsBody, FactsConfig
 from cluster_gw.wire.gemini_names import COUNTING, in_camel_case
 from cluster_gw.wire.json_codec import (
@@ -162,6 +163,7 @@ def request_of(fields: Fields, facts: FactsBody, model: str, *, stream: bool) ->
     config = facts.generation_config or NO_CONFIG
     talk = talk_of(facts)
     most = config.max_output_tokens
+    has_wishes = facts.models is not None or facts.provider is not None
     return ChatRequest(
         dialect=Dialect.GEMINI,
         model=model,
@@ -177,6 +179,7 @@ def request_of(fields: Fields, facts: FactsBody, model: str, *, stream: bool) ->
         first_user_text=talk.first_user_text,
         last_user_text=talk.last_user_text,
         has_history=talk.has_history,
+        wishes=take_wishes(fields, facts) if has_wishes else None,
         fields=fields,
     )
 

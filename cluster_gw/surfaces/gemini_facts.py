@@ -107,9 +107,10 @@ def talk_of(body: FactsBody) -> Talk:
     first = last = None
     has_history, image_count = False, 0
     for content in contents_of(body):
-        text = text_of(content)
+        parts = parts_of(content)
+        text = "".join([part.text for part in parts if part.text])
         counts.append(len(text))
-        image_count += sum(map(is_image, parts_of(content)))
+        image_count += sum([is_image(part) for part in parts if part.text is None])
         if content.role == MODEL_ROLE:
             has_history = True
         elif text:

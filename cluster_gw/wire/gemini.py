@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import msgspec
 
 from cluster_gw.wire.json_codec import JsonReader
+from cluster_gw.wire.openai_chat import Names, ProviderWishes
 
 MAX_CANDIDATES: Final = 128
 MARKED: Final = "Z3c6"  # base64 of `gw:`
@@ -63,6 +64,8 @@ class FactsBody(msgspec.Struct, rename="camel"):
     tools: list[AnyObject] | AnyObject | None = None
     cached_content: str | None = None
     model: str | None = None
+    models: Names | None = None
+    provider: ProviderWishes | None = None
 
 
 class PromptFeedback(msgspec.Struct, rename="camel"):

@@ -361,3 +361,15 @@ async def test_a_request_of_this_api_can_be_explained(start: Start) -> None:
         told = (await client.post("/api/explain", json=question)).json()
 
     assert [one["route"] for one in told["ranking"]] == ["a/one", "b/two"]
+
+
+async def test_other_models_and_providers_may_be_wished_for(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start()
+    body = asks("hello", models=["b/two"], provider={"only": ["b"]})
+
+    response, _ = await send(http, f"{gateway.base_url}/v1beta/models/auto:generateContent", body)
+
+    assert response.headers["x-routed-via"] == "b/two"
+    assert "x-gw-warnings" not in response.headers

@@ -300,3 +300,19 @@ async def test_what_was_asked_for_in_detail_stands_in_the_last_frame(
 
     assert got[-1]["attempts"][0]["provider"] == "g"
     assert "attempts" not in got[0]
+
+
+async def test_a_blocked_prompt_is_passed_on_as_it_is(
+    gateway: Gateway, upstream: GeminiUpstream, http: aiohttp.ClientSession
+) -> None:
+    upstream.script = [{"promptFeedback": {"blockReason": "SAFETY"}}]
+    url = f"{gateway.base_url}/v1beta/models/gemini-3-pro:streamGenerateContent"
+
+    async with http.post(url, json={"contents": [{"parts": [{"text": "hi"}]}]}) as response:
+        got = await response.json()
+    _, body = await post(http, gateway.base_url, chat(stream=True))
+    _, whole = await post(http, gateway.base_url, chat())
+
+    assert got == upstream.script
+    assert [one["finish_reason"] for one in deltas(body)] == ["content_filter"]
+    assert msgspec.json.decode(whole)["choices"][0]["finish_reason"] == "content_filter"
