@@ -134,7 +134,7 @@ def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
         system_text=talk.system_text,
         first_user_text=talk.first_user_text,
         last_user_text=talk.last_user_text,
-        has_history=talk.has_history,
+        has_history=talk.has_history or facts.previous_response_id is not None,
         user=facts.user,
         continues=facts.previous_response_id or "",
         wishes=take_wishes(fields, facts) if has_wishes else None,

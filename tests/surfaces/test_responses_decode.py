@@ -78,6 +78,7 @@ def test_answer_that_is_gone_on_from_is_named_and_travels_on() -> None:
     request = decode(previous_response_id="resp_1")
 
     assert request.continues == "resp_1"
+    assert request.has_history
     assert "previous_response_id" in request.fields
 
 
