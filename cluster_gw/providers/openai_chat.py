@@ -13,6 +13,7 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
+from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.providers.openai_answer import answer_of
 from cluster_gw.providers.openai_conversation import request_json
 from cluster_gw.providers.openai_errors import (
@@ -34,6 +35,7 @@ from cluster_gw.providers.openai_facts import (
 )
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
+from cluster_gw.providers.openai_whole import WholeAnswerDecoder
 from cluster_gw.providers.quota_headers import read_quota
 from cluster_gw.wire.error_body import read_error
 from cluster_gw.wire.json_codec import (
@@ -137,13 +139,16 @@ class OpenAIChatProvider:
         lost += notes.dropped
         return Translated(body=body, lost=tuple(lost), changed=tuple(notes.changed))
 
-    def stream_decoder(self, secret: str | None = None) -> OpenAIStreamDecoder:
+    def stream_decoder(self, secret: str | None = None) -> StreamDecoder:
         """A fresh decoder for one stream."""
+        if self._quirk.no_stream:
+            return WholeAnswerDecoder(self._token_of(secret))
         return OpenAIStreamDecoder(self._token_of(secret))
 
     def is_stream(self, content_type: str) -> bool:
         """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
-        return content_type.partition(";")[0].strip().lower() not in NOT_STREAM_TYPES
+        named = content_type.partition(";")[0].strip().lower()
+        return named not in NOT_STREAM_TYPES or (self._quirk.no_stream and named in JSON_TYPES)
 
     def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
         """The fault of a 200 that answered a streaming request with something else."""

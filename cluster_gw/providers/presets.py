@@ -311,7 +311,8 @@ SPECIAL: Final = (
         first_byte_s=120.0,
         keyless=True,
         quirks=quirks(
-            *("anonymous_zeros", "min_output_16", "output_512", "list_of_stops", "no_tools")
+            *("anonymous_zeros", "min_output_16", "output_512", "list_of_stops", "no_tools"),
+            "no_stream",
         ),
     ),
     Preset(

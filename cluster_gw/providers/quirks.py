@@ -59,6 +59,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         schema_for_object: it takes `json_schema` and no `json_object`.
         list_of_stops: it takes `stop` as an array only.
         no_tools: its models call no tools.
+        no_stream: it has no streams; the whole answer becomes one.
         account_in_key: a credential reads `account:token`, and the account stands in the address.
         anonymous: the credential of those who have none.
         headers: request headers it wants, lower case.
@@ -84,6 +85,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     schema_for_object: bool = False
     list_of_stops: bool = False
     no_tools: bool = False
+    no_stream: bool = False
     account_in_key: bool = False
     anonymous: str = ""
     headers: tuple[tuple[str, str], ...] = ()
@@ -124,6 +126,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "schema_for_object": Quirk(schema_for_object=True),
         "list_of_stops": Quirk(list_of_stops=True),
         NO_TOOLS: Quirk(no_tools=True),
+        "no_stream": Quirk(no_stream=True, drop=("stream_options",)),
         ACCOUNT_IN_KEY: Quirk(account_in_key=True),
         "anonymous_zeros": Quirk(anonymous="0" * 10),
         # Whoever guards it turns away what does not look like a browser.
@@ -201,6 +204,8 @@ def bend(quirk: Quirk, fields: Fields, notes: Notes) -> None:
         fields["tools"] = without_keywords(tools, frozenset(quirk.drop_of_schemas))
     if quirk.schema_for_object and "response_format" in fields:
         fields["response_format"] = permissive(fields["response_format"])
+    if quirk.no_stream:
+        fields.pop("stream", None)
     if quirk.list_of_stops and "stop" in fields:
         fields["stop"] = in_a_list(fields["stop"])
     effort = fields.get("reasoning_effort")

@@ -127,16 +127,19 @@ def list_for(
     if model is not None:
         known = catalog.resolve(model) or catalog.families.get(model)
         entry = _entry(catalog, client, _label(catalog, model, known))
-        if entry is None:
+        if entry is None or (entry.is_embedding and page is not None):
             return model_not_found(model)
         if isinstance(page, Whole):
             return encode_gemini_model(entry)
         return encode_model(entry) if page is None else encode_vendor_model(entry)
     entries = [_entry(catalog, client, label) for label in _labels(catalog, client)]
     shown = [one for one in entries if one is not None and (one.available or not only_available)]
+    if page is None:
+        return encode_models(shown)
+    chats = [one for one in shown if not one.is_embedding]  # what the other two APIs serve here
     if isinstance(page, Whole):
-        return encode_gemini_models(shown)
-    return encode_models(shown) if page is None else encode_vendor_models(shown, page)
+        return encode_gemini_models(chats)
+    return encode_vendor_models(chats, page)
 
 
 def _labels(catalog: Catalog, client: Client) -> Iterator[Label]:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import aiohttp
+import msgspec
 import pytest
 
 from tests.fakes.gemini_upstream import GeminiUpstream
@@ -100,3 +101,25 @@ async def test_who_has_no_key_sends_what_the_platform_takes_for_none(
     assert (response.status, refused.status) == (200, 422)
     assert upstream.authorizations == ["Bearer 0000000000"]
     assert (upstream.bodies[0]["stop"], upstream.bodies[0]["max_tokens"]) == (["x"], 16)
+
+
+@pytest.mark.parametrize("wants_usage", [True, False])
+async def test_a_platform_without_streams_is_streamed_all_the_same(
+    start: Start, http: aiohttp.ClientSession, upstream: GeminiUpstream, *, wants_usage: bool
+) -> None:
+    gateway = await start(
+        providers={"a": {"preset": "aihorde", "base_url": f"{upstream.base_url}/v1"}},
+        keys=[],
+        models=[{"provider": "a", "model": "one"}],
+    )
+
+    body = chat(stream=True, stream_options={"include_usage": wants_usage})
+    response, got = await post(http, gateway.base_url, body)
+
+    frames = [line.removeprefix(b"data: ") for line in got.splitlines() if line]
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert not upstream.bodies[0].keys() & {"stream", "stream_options"}
+    first = msgspec.json.decode(frames[0])["choices"][0]
+    assert (first["delta"]["content"], first["finish_reason"]) == ("hi", "stop")
+    assert frames[-1] == b"[DONE]"
+    assert len(frames) == 2 + wants_usage

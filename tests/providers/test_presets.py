@@ -106,7 +106,10 @@ TABLE = {
     "aihorde": Row(
         "https://oai.aihorde.net/v1",
         120.0,
-        bent("anonymous_zeros", "min_output_16", "output_512", "list_of_stops", "no_tools"),
+        bent(
+            *("anonymous_zeros", "min_output_16", "output_512", "list_of_stops", "no_tools"),
+            "no_stream",
+        ),
         keyless=True,
     ),
     "modelscope": Row("https://api-inference.modelscope.cn/v1", 90.0, bent("metered_checks")),
