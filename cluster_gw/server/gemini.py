@@ -13,6 +13,7 @@ from cluster_gw.pipeline.headers import JSON_TYPE
 from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.auth import find_credential
 from cluster_gw.server.body import Receive
+from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.token_counts import TokenCounts
 from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
@@ -58,7 +59,12 @@ def sending_json(endpoint: Endpoint) -> Endpoint:
 
     def serve(scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         # Answers that bypass `send` would bypass the label as well.
-        return endpoint({**scope, "extensions": {}}, receive, labelled(send))
+        kept = {
+            name: value
+            for name, value in scope.get("extensions", {}).items()
+            if name not in {WRITE_NOW, ANSWER_NOW}
+        }
+        return endpoint({**scope, "extensions": kept}, receive, labelled(send))
 
     return serve
 

@@ -9,6 +9,7 @@ import pytest
 
 from cluster_gw.simulator.sample_text import expected_text
 from cluster_gw.simulator.server import RunningSimulator
+from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
 from tests.gateway.requests import steer
 
@@ -373,3 +374,17 @@ async def test_other_models_and_providers_may_be_wished_for(
 
     assert response.headers["x-routed-via"] == "b/two"
     assert "x-gw-warnings" not in response.headers
+
+
+@pytest.mark.parametrize("query", ["", "?alt=sse"])
+async def test_a_client_that_leaves_ends_the_call_upstream(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator, query: str
+) -> None:
+    gateway = await start()
+    url = f"{gateway.base_url}/v1beta/models/auto:streamGenerateContent{query}"
+    text = steer(id="leaves", tokens=200, tokens_per_s=20)
+
+    async with http.post(url, json=asks(text)) as response:
+        await response.content.readany()
+
+    await until_soon(lambda: simulator.stats()["requests"]["leaves"]["outcomes"] == ["aborted"])

@@ -73,3 +73,11 @@ def test_features_that_no_vendor_has_are_an_error_naming_the_header(value: bytes
 
     assert isinstance(found, ErrorBody)
     assert (found.status, found.param) == (400, "anthropic-beta")
+
+
+def test_the_request_of_googles_client_names_a_session_where_nothing_else_does() -> None:
+    alone, beside = hints(x_goog_request_id=b"g"), hints(x_goog_request_id=b"g", session_id=b"c")
+
+    assert isinstance(alone, Hints)
+    assert isinstance(beside, Hints)
+    assert (alone.session_label, beside.session_label) == ("g", "c")
