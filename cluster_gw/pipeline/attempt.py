@@ -13,7 +13,7 @@ import msgspec
 from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.gate import judge
-from cluster_gw.core.outcome.peek import Commit, Peek, Reject
+from cluster_gw.core.outcome.peek import REFUSED, Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.outcome.tool_calls import join_calls
 from cluster_gw.pipeline.alarms import Alarms
@@ -239,6 +239,7 @@ class Attempt:
             # What is shown is as little nothing as a call is.
             tool_call_count=completion.tool_call_count + completion.has_media,
             saw_terminal=completion.finish_reason is not None,
+            is_refused=completion.finish_reason == REFUSED,
         )
         if rejection is None:
             return completion

@@ -75,7 +75,7 @@ def conversation_of(request: ChatRequest) -> Conversation:
         tools=tools,
         tool_choice=choice_of(body),
         format=format_of(body, lost),
-        sampling=sampling_of(body, request),
+        sampling=sampling_of(body, request, lost),
         user=None if body.metadata is None else body.metadata.user_id,
         stream=request.stream,
         lost=tuple(lost),
@@ -126,6 +126,8 @@ def part_of(block: FullBlock, path: str, lost: list[str], proof: str) -> Part | 
         case "tool_result":
             return result_of(block, path, lost)
         case _:
+            if block.type != "text" and present(block.citations) is not None:
+                lost.append(f"{path}.citations")
             inner = InnerBlock(
                 type=block.type,
                 text=block.text,
@@ -262,7 +264,7 @@ def format_of(body: FullMessages, lost: list[str]) -> AnswerFormat | None:
     return AnswerFormat(name="answer", schema=schema, is_strict=True)
 
 
-def sampling_of(body: FullMessages, request: ChatRequest) -> Sampling:
+def sampling_of(body: FullMessages, request: ChatRequest, lost: list[str]) -> Sampling:
     """How the answer is drawn; the bound of the output is the request's, which may be ours."""
     thinking, config = body.thinking, body.output_config
     effort = None if config is None or config.effort is None else config.effort
@@ -274,6 +276,8 @@ def sampling_of(body: FullMessages, request: ChatRequest) -> Sampling:
             effort = effort or (None if budget is None else effort_of(budget))
         elif thinking.type == "disabled":
             budget, effort = 0, None
+        elif thinking.type != "adaptive":
+            lost.append(f"thinking ({thinking.type})")
         shows = {"summarized": True, "omitted": False}.get(thinking.display or "")
     return Sampling(
         max_tokens=request.max_tokens,

@@ -49,6 +49,7 @@ class FullBlock(msgspec.Struct):
     content: str | list[InnerBlock] | dict[str, msgspec.Raw] | None = None
     source: FullSource | str | None = None
     title: str | None = None
+    citations: msgspec.Raw = NOTHING
 
 
 class FullMessage(msgspec.Struct):

@@ -237,3 +237,20 @@ async def test_clients_of_every_other_api_are_served(
     assert "Köln".encode() in raw
     assert b"c2lnbmVk" in raw  # the signature of the thought, with its mark
     assert upstream.bodies[0]["messages"] == [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_refusal_without_a_word_is_an_answer(
+    start: Start, http: aiohttp.ClientSession, upstream: AnthropicUpstream, stream: bool
+) -> None:
+    """A combo of the family `bandit` rejects empty answers."""
+    gateway = await began(start, upstream, combos=[{"id": "auto", "members": "all"}])
+    upstream.answer = message(stop_reason="refusal")
+
+    response, raw = await post(http, gateway.base_url, ask(stream=stream))
+    _, chatted = await completed(http, gateway, chat("hi", stream=stream))
+
+    assert response.status == 200
+    assert b'"stop_reason":"refusal"' in raw
+    assert b'"finish_reason":"content_filter"' in chatted
+    assert len(upstream.bodies) == 2

@@ -154,7 +154,12 @@ def test_conversation_holds_every_block() -> None:
             {"type": "image", "source": {"type": "url", "url": "https://x.example/a.png"}},
             {"type": "image", "source": DATA},
             {"type": "image", "source": {"type": "file", "file_id": "f"}},
-            {"type": "document", "title": "T", "source": {**DATA, "media_type": "application/pdf"}},
+            {
+                "type": "document",
+                "title": "T",
+                "source": {**DATA, "media_type": "application/pdf"},
+                "citations": {"enabled": True},
+            },
             {"type": "document", "source": {"type": "text", "data": "plain"}},
             {"type": "document", "source": {"type": "content", "content": [text("a"), text("b")]}},
             {"type": "search_result", "title": "T", "source": "https://s", "content": [text("c")]},
@@ -175,6 +180,7 @@ def test_conversation_holds_every_block() -> None:
     )
     assert conversation.lost == (
         "messages[0].content[4] (image of a file)",
+        "messages[0].content[5].citations",
         "messages[0].content[9] (container_upload)",
     )
 
@@ -242,6 +248,7 @@ def test_tools_of_the_vendor_and_unknown_members_are_lost_and_named() -> None:
         container="c",
         service_tier="auto",
         output_format={"type": "grammar"},
+        thinking={"type": "between_tools"},
     )
 
     conversation = SURFACE.read_conversation(asked)
@@ -254,6 +261,7 @@ def test_tools_of_the_vendor_and_unknown_members_are_lost_and_named() -> None:
         "container",
         "tools[0] (web_search_20250305)",
         "output_config.format (grammar)",
+        "thinking (between_tools)",
     }
 
 

@@ -46,20 +46,28 @@ class GatePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.apply_to is ApplyTo.BOTH or (self.apply_to is ApplyTo.STREAM) == stream
 
 
-def judge(policy: GatePolicy, *, text: str, tool_call_count: int, saw_terminal: bool) -> str | None:
+def judge(
+    policy: GatePolicy,
+    *,
+    text: str,
+    tool_call_count: int,
+    saw_terminal: bool,
+    is_refused: bool = False,
+) -> str | None:
     """Tell the code of the first check the answer fails, None when it passes.
 
-    Tool calls excuse an empty or short text, never a forbidden one or a missing end.
+    Tool calls and a refusal excuse an empty or short text, never a forbidden one or a missing end.
 
     Args:
         policy: of the combo; whether it `applies` is the caller's question.
         text: answer text of all choices.
         tool_call_count: complete tool calls.
         saw_terminal: the upstream marked the end or gave a finish reason.
+        is_refused: the model, or a filter of the vendor's, will not: that is an answer.
     """
     if policy.require_terminal and not saw_terminal:
         return NO_TERMINAL
-    if not tool_call_count:
+    if not (tool_call_count or is_refused):
         if policy.reject_empty and not text.strip():
             return EMPTY
         # Bytes, not characters, and untrimmed: what operators measured with the first generation.

@@ -63,6 +63,7 @@ class Reject(msgspec.Struct, frozen=True, kw_only=True):
 
 PeekResult = Hold | Commit | Reject
 
+REFUSED: Final = "content_filter"  # whoever was refused is told so, not sent elsewhere
 HOLD: Final = Hold()
 COMMIT: Final = Commit()
 
@@ -98,6 +99,7 @@ class Peek:
         self._last_ms = started_ms
         self._choices = choices
         self._ended_choices: set[int] = set()
+        self._is_refused = False
         self._blank = 0
         self._bytes = 0
         self._call: tuple[int, str | None] | None = None
@@ -115,6 +117,7 @@ class Peek:
             return COMMIT
         next_call_began = self._follow_calls(event)
         self._ended_choices.update(event.ended_choices)
+        self._is_refused = self._is_refused or event.finish_reason == REFUSED
         if event.done or len(self._ended_choices) >= self._choices:
             return self._ended()
         if next_call_began:
@@ -161,7 +164,7 @@ class Peek:
         return began
 
     def _ended(self) -> PeekResult:
-        if self._call is not None or self._accept_empty:
+        if self._call is not None or self._accept_empty or self._is_refused:
             return COMMIT
         return rejected(EMPTY, "ended without text and without a tool call")
 

@@ -52,6 +52,19 @@ def test_codes_come_from_the_list(text: str, calls: int, saw_terminal: bool) -> 
     assert code is None or code in GATE_CODES
 
 
+def test_a_refusal_is_an_answer_even_without_a_word() -> None:
+    policy = GatePolicy(reject_empty=True, min_content_length=5, require_terminal=True)
+
+    def told(*, is_refused: bool, saw_terminal: bool = True) -> str | None:
+        return judge(
+            policy, text="", tool_call_count=0, saw_terminal=saw_terminal, is_refused=is_refused
+        )
+
+    assert told(is_refused=True) is None
+    assert told(is_refused=False) is not None
+    assert told(is_refused=True, saw_terminal=False) is not None
+
+
 def test_a_lone_surrogate_is_measured_without_a_fault() -> None:
     policy = GatePolicy(min_content_length=4)
 
