@@ -1,6 +1,6 @@
 """The upstream codec of OpenAI's Responses dialect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -59,6 +59,16 @@ class OpenAIResponsesProvider:
 
     def __init__(self, quirk_names: Iterable[str] = ()) -> None:
         self._quirk = quirks.combine(quirk_names)
+        # Its bounds of the output are about members that this dialect does not have.
+        self._bends = msgspec.structs.replace(
+            self._quirk, max_output_tokens=None, min_output_tokens=None, output_tokens=None
+        )
+        self._is_plain = self._quirk == quirks.Quirk()
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether the platform's quirks change anything of a request."""
+        return not self._is_plain
 
     @property
     def dialect(self) -> Dialect:
@@ -83,14 +93,21 @@ class OpenAIResponsesProvider:
 
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
         """Headers of a call."""
-        bearer = (("authorization", f"Bearer {secret}"),) if secret else ()
-        return (*BASE_HEADERS, *bearer, *self._quirk.headers)
+        token = quirks.token_of(self._quirk, secret)
+        bearer = (("authorization", f"Bearer {token}"),) if token else ()
+        own = {name for name, _ in self._quirk.headers}
+        base = tuple([(name, value) for name, value in BASE_HEADERS if name not in own])
+        return (*base, *bearer, *self._quirk.headers)
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks.
 
         What other vendors signed is left out: this one would refuse the request for it.
         """
+        return self.encode_noted(request, model).body
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same, and what the platform's quirks did to it."""
         fields = dict(request.fields)
         fields["model"] = raw(model)
         if request.is_bounded and request.max_tokens is not None:
@@ -98,21 +115,27 @@ class OpenAIResponsesProvider:
         given = fields.get("input")
         if given is not None and FOREIGN in bytes(given):
             fields["input"] = without_foreign(bytes(given))
-        return write(quirks.apply(self._quirk, fields, wants_tools=request.wants_tools))
+        return self._bent(fields, (), wants_tools=request.wants_tools)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
         """The body for a request that came in another dialect, with the platform's quirks."""
         lost: list[str] = []
         document = request_json(conversation, model, lost)
         fields = {name: raw(value) for name, value in document.items()}
-        wants_tools = bool(conversation.tools)
-        body = write(quirks.apply(self._quirk, fields, wants_tools=wants_tools))
-        lost += [name for name in self._quirk.drop if name in document]
-        return Translated(body=body, lost=tuple(lost))
+        return self._bent(fields, lost, wants_tools=bool(conversation.tools))
+
+    def _bent(self, fields: Fields, lost: Sequence[str], *, wants_tools: bool) -> Translated:
+        """The body as the platform wants it."""
+        if self._is_plain:
+            return Translated(body=write(fields), lost=tuple(lost))
+        notes = quirks.Notes()
+        bound_output(self._quirk, fields, notes)
+        body = write(quirks.apply(self._bends, fields, wants_tools=wants_tools, notes=notes))
+        return Translated(body=body, lost=(*lost, *notes.dropped), changed=tuple(notes.changed))
 
     def stream_decoder(self, secret: str | None = None) -> ResponsesStreamDecoder:
         """A fresh decoder for one stream."""
-        return ResponsesStreamDecoder(secret)
+        return ResponsesStreamDecoder(self._token_of(secret))
 
     def is_stream(self, content_type: str) -> bool:
         """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
@@ -123,7 +146,7 @@ class OpenAIResponsesProvider:
         document = document_of(body)
         facts = None if document is UNREAD else read_error(document)
         if facts is not None and is_error(document):
-            return in_band_fault(facts, document, secret)
+            return in_band_fault(facts, document, self._token_of(secret))
         return content_fault(content_type, body, "an event stream")
 
     def decode_completion(
@@ -133,14 +156,14 @@ class OpenAIResponsesProvider:
         try:
             answer = RESPONSE_READER.read(body)
         except (UnexpectedShapeError, UnpairedSurrogateError):
-            return no_answer(body, secret)
+            return no_answer(body, self._token_of(secret))
         except InvalidJsonError:
             if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
                 return malformed_fault("the answer is no JSON")
             return content_fault(content_type, body, "JSON")
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or answer.status == FAILED or answer.output is None:
-            return no_answer(body, secret)
+            return no_answer(body, self._token_of(secret))
         return completion_of(body, answer)
 
     def read_answer(self, completion: Completion) -> Answer:
@@ -160,7 +183,31 @@ class OpenAIResponsesProvider:
         secret: str | None = None,
     ) -> Fault:
         """An answer with an error status as a fault."""
-        return status_fault(status, headers, body, now_ms, secret)
+        return status_fault(status, headers, body, now_ms, self._token_of(secret))
+
+    def _token_of(self, secret: str | None) -> str | None:
+        """What an upstream may echo of a credential."""
+        return quirks.token_of(self._quirk, secret)
+
+
+def bound_output(quirk: quirks.Quirk, fields: Fields, notes: quirks.Notes) -> None:
+    """Bring the bound of the output into what the platform takes; where there is none, its usual.
+
+    A bound of another shape is left for the platform to refuse.
+    """
+    given, most = fields.get(LENGTH), quirk.max_output_tokens
+    try:
+        count = None if given is None else quirks.COUNT_READER.read(given)
+    except UnexpectedShapeError:
+        return
+    if count is None:
+        if quirk.output_tokens is not None:
+            fields[LENGTH] = raw(quirk.output_tokens)
+    elif most is not None and count > most:
+        fields[LENGTH] = raw(most)
+        notes.changed.append(f"{LENGTH} lowered to {most}")
+    elif count < (quirk.min_output_tokens or 0):
+        fields[LENGTH] = raw(quirk.min_output_tokens)
 
 
 def is_error(document: object) -> bool:

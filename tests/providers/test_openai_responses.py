@@ -22,8 +22,10 @@ from cluster_gw.canonical.conversation import (
 )
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.providers import provider_for
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
+from cluster_gw.surfaces.responses import Responses
 from cluster_gw.wire.openai_responses import SIGNED_BY_VENDOR
 from tests.fakes import responses_frames as wire
 
@@ -259,3 +261,54 @@ def test_tools_are_strict_only_where_the_client_says_so() -> None:
     assert [tool["strict"] for tool in body["tools"]] == [False, True]
     assert body["tool_choice"] == {"type": "function", "name": "g"}
     assert body["parallel_tool_calls"] is False
+
+
+@pytest.mark.parametrize(
+    ("quirk", "asked", "sent_on", "changed"),
+    [
+        ("max_output_400", 900, 400, ("max_output_tokens lowered to 400",)),
+        ("max_output_400", 30, 30, ()),
+        ("min_output_16", 3, 16, ()),
+        ("output_512", None, 512, ()),
+    ],
+)
+def test_bounds_of_a_platform_are_said_in_the_words_of_this_dialect(
+    quirk: str, asked: int | None, sent_on: int, changed: tuple[str, ...]
+) -> None:
+    body = {"input": "hi"} if asked is None else {"input": "hi", "max_output_tokens": asked}
+    request = Responses().decode_request(msgspec.json.encode(body))
+    assert isinstance(request, ChatRequest)
+    codec = OpenAIResponsesProvider({quirk})
+
+    noted = codec.encode_noted(request, "up")
+
+    assert msgspec.json.decode(noted.body) == {
+        "input": "hi",
+        "model": "up",
+        "max_output_tokens": sent_on,
+    }
+    assert (codec.has_notes, noted.changed) == (True, changed)
+    assert not CODEC.has_notes
+
+
+def test_member_that_a_platform_refuses_is_named() -> None:
+    body = {"input": "hi", "reasoning": {"effort": "low"}}
+    request = Responses().decode_request(msgspec.json.encode(body))
+    assert isinstance(request, ChatRequest)
+
+    noted = OpenAIResponsesProvider({"no_reasoning_effort"}).encode_noted(request, "up")
+
+    assert "reasoning" not in msgspec.json.decode(noted.body)
+    assert noted.lost == ("reasoning",)
+
+
+def test_account_of_a_credential_is_no_part_of_its_token() -> None:
+    codec = OpenAIResponsesProvider({"account_in_key"})
+
+    assert ("authorization", "Bearer token") in codec.request_headers("account:token")
+    assert (
+        "token-0123456789"
+        not in codec.decode_error(
+            400, {}, b'{"error":{"message":"no token-0123456789"}}', 0, "account:token-0123456789"
+        ).message
+    )
