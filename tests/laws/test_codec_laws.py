@@ -155,4 +155,4 @@ def test_encoding_is_repeatable_and_keeps_what_no_quirk_names(
     assert sent["messages"] == body["messages"]
     assert sent.get("x_unknown") == body.get("x_unknown")
     asks_usage = (sent.get("stream_options") or {}).get("include_usage")
-    assert not body.get("stream") or asks_usage or "no_stream_options" in quirks
+    assert not sent.get("stream") or asks_usage or "no_stream_options" in quirks
