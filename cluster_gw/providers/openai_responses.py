@@ -59,9 +59,13 @@ class OpenAIResponsesProvider:
 
     def __init__(self, quirk_names: Iterable[str] = ()) -> None:
         self._quirk = quirks.combine(quirk_names)
-        # Its bounds of the output are about members that this dialect does not have.
+        # What is said of chat alone: bounds under other names, and a chat that has no streams.
         self._bends = msgspec.structs.replace(
-            self._quirk, max_output_tokens=None, min_output_tokens=None, output_tokens=None
+            self._quirk,
+            max_output_tokens=None,
+            min_output_tokens=None,
+            output_tokens=None,
+            no_stream=False,
         )
         self._is_plain = self._quirk == quirks.Quirk()
 
