@@ -172,7 +172,7 @@ def _plots() -> ModuleType | None:
     try:
         return importlib.import_module(PLOTS)
     except ModuleNotFoundError:
-        hint = "no pictures: install the extra, pip install 'cluster-gw[plots]'"
+        hint = "no pictures: install the extra, `pip install '.[plots]'` in a checkout"
         click.echo(f"warning: {hint}", err=True)
         return None
 

@@ -27,7 +27,8 @@ def model_json(model: ListedModel) -> dict[str, Any]:
         "baseModelId": model.id,
         "version": "1",
         "displayName": model.name or model.id,
-        "supportedGenerationMethods": list(METHODS),
+        # What makes vectors is asked at `/v1/embeddings`, which this API does not name.
+        "supportedGenerationMethods": [] if model.is_embedding else list(METHODS),
     }
     if model.context_window is not None:
         entry["inputTokenLimit"] = model.context_window

@@ -1,7 +1,8 @@
-"""The models listing in OpenAI's shape."""
+"""The models listing in the shapes of OpenAI and Gemini."""
 
 import msgspec
 
+from cluster_gw.surfaces.gemini_models import encode_gemini_models
 from cluster_gw.surfaces.models import CREATED_S, ListedModel, encode_model, encode_models
 
 
@@ -35,3 +36,17 @@ def test_the_listing_keeps_order_and_leaves_out_the_unknown() -> None:
             }
         ],
     }
+
+
+def test_a_model_that_makes_vectors_is_listed_without_methods_that_it_does_not_have() -> None:
+    models = [
+        ListedModel(id="auto", owned_by="cluster-gw"),
+        ListedModel(id="vectors", owned_by="cluster-gw", is_embedding=True),
+    ]
+
+    listed = msgspec.json.decode(encode_gemini_models(models))["models"]
+
+    assert [one["supportedGenerationMethods"] for one in listed] == [
+        ["generateContent", "countTokens"],
+        [],
+    ]
