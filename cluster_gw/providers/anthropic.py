@@ -47,6 +47,7 @@ from cluster_gw.wire.json_codec import (
 PATH: Final = "/messages"
 VERSION_PATH: Final = "/v1"
 MODELS_PATH: Final = "/models"
+THOUGHT: Final = b"thinking"  # most requests hold none, and a long word is found fast
 FOREIGN_MARKS: Final = (f'"{FOREIGN}'.encode(), f'"{FOREIGN_CALL}'.encode())
 
 
@@ -90,9 +91,9 @@ class AnthropicProvider:
         fields["model"] = raw(model)
         if request.is_bounded or request.max_tokens is None:
             fields["max_tokens"] = raw(request.max_tokens or DEFAULT_MAX_TOKENS)
-        messages = fields["messages"]
-        if any(mark in bytes(messages) for mark in FOREIGN_MARKS):
-            fields["messages"] = own = without_foreign_thoughts(messages)
+        messages = bytes(fields["messages"])
+        if THOUGHT in messages and is_marked(messages):
+            fields["messages"] = own = without_foreign_thoughts(fields["messages"])
             if "thinking" in fields and lacks_thoughts(own):
                 del fields["thinking"]
         return write(quirks.apply(self._quirk, fields, wants_tools=False))
@@ -177,7 +178,7 @@ def without_foreign_thoughts(messages: msgspec.Raw) -> msgspec.Raw:
     """The messages without what other vendors' models thought: this one takes only its own."""
     kept: list[msgspec.Raw] = []
     for message in BLOCKS_READER.read(messages):
-        if not any(mark in bytes(message) for mark in FOREIGN_MARKS):
+        if not is_marked(bytes(message)):
             kept.append(message)
             continue
         fields = FIELDS_READER.read(message)
@@ -191,6 +192,11 @@ def without_foreign_thoughts(messages: msgspec.Raw) -> msgspec.Raw:
             fields["content"] = raw(own)
             kept.append(raw(fields))
     return raw(kept)
+
+
+def is_marked(messages: bytes) -> bool:
+    """Whether the mark of another vendor's thought may stand in messages."""
+    return any(mark in messages for mark in FOREIGN_MARKS)
 
 
 def lacks_thoughts(messages: msgspec.Raw) -> bool:
