@@ -13,12 +13,14 @@ from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.errors import ClientFault, ErrorBody
 from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.continuing import is_lost
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.explaining import explain
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.trail import skip_excluded
 from cluster_gw.pipeline.view import View
+from cluster_gw.server.answers import answer_not_found
 from cluster_gw.server.auth import ANONYMOUS, Client
 from cluster_gw.server.hints import decode_hints
 from cluster_gw.server.reading import read_request
@@ -84,6 +86,8 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
     hints = _accepted(decode_hints(headers, LABEL, may_see_detail=True))
     context = _accepted(read_request(surface, scene.serving, client, hints, bytes(asked.request)))
     recalled = await scene.foresight.recall(context, strategy_of(context))
+    if is_lost(context, recalled.keeper):
+        raise ClientFault(answer_not_found())
     now_s = scene.clock.monotonic_s()
     inputs = StrategyInputs(
         cursor=recalled.cursor,

@@ -220,3 +220,21 @@ async def test_record_in_redis_tells_neither_the_id_nor_the_client(
     assert name.encode() not in key
     assert record[b"route"] == b"a/one a1"
     assert 86_000 < ttl_s <= 86_400
+
+
+async def test_explanation_names_the_key_that_would_be_asked(
+    start: Start, http: aiohttp.ClientSession, upstream: ResponsesUpstream
+) -> None:
+    gateway = await with_two_keys(start, upstream)
+    name, _ = await kept(http, gateway, model="a/one")
+    used = upstream.headers[-1]["authorization"].removeprefix("Bearer secret-of-")
+    asked = {"model": "a/one", "input": "keep", "previous_response_id": name}
+
+    async with gateway.admin() as admin:
+        answer = await admin.post("/api/explain", json={"request": asked, "surface": "responses"})
+        asked["previous_response_id"] = "resp_unknown"
+        lost = await admin.post("/api/explain", json={"request": asked, "surface": "responses"})
+
+    assert (lost.status_code, lost.json()["error"]["code"]) == (404, "response_not_found")
+    [route] = answer.json()["ranking"]
+    assert [key["id"] for key in route["keys"]] == [used]
