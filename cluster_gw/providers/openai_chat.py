@@ -126,6 +126,8 @@ class OpenAIChatProvider:
             fields["stream_options"] = with_usage(fields)
         if self._is_plain:
             return fields
+        if self._quirk.no_stream:
+            fields.pop("stream", None)
         return quirks.apply(self._quirk, fields, wants_tools=request.wants_tools, notes=notes)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:

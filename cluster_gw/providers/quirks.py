@@ -204,8 +204,6 @@ def bend(quirk: Quirk, fields: Fields, notes: Notes) -> None:
         fields["tools"] = without_keywords(tools, frozenset(quirk.drop_of_schemas))
     if quirk.schema_for_object and "response_format" in fields:
         fields["response_format"] = permissive(fields["response_format"])
-    if quirk.no_stream:
-        fields.pop("stream", None)
     if quirk.list_of_stops and "stop" in fields:
         fields["stop"] = in_a_list(fields["stop"])
     effort = fields.get("reasoning_effort")
