@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.gate import judge
@@ -21,7 +22,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import find_violation
-from cluster_gw.pipeline.translation import headers_with, request_body
+from cluster_gw.pipeline.translation import foreign_answer, headers_with, request_body
 from cluster_gw.pipeline.vectors import fitted
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
@@ -86,6 +87,7 @@ class Attempt:
         dog: bounds its phases; the relay of a committed stream goes on using it.
         tally: what the stream has said so far.
         answered_s: clock reading when the head of an answer came; 0 when none did.
+        answer: the whole of a buffered one, where the client speaks another dialect.
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
@@ -105,6 +107,7 @@ class Attempt:
         self.started_s = clock.monotonic_s()
         self.dog = Watchdog(alarms)
         self.tally = Tally(exchange.request.choices)
+        self.answer: Answer | None = None
         self.dispatched = False
         self._exchange = exchange
         self._plan = plan
@@ -204,10 +207,14 @@ class Attempt:
         if isinstance(completion, Fault):
             return Broken(fault=completion)
         asked = self._exchange.request.embedding
-        if asked is None:
-            return self._gated(completion)
-        answer = await fitted(completion, asked, self._exchange, self.target)
-        return Broken(fault=answer, completion=completion) if isinstance(answer, Fault) else answer
+        if asked is not None:
+            fit = await fitted(completion, asked, self._exchange, self.target)
+            return Broken(fault=fit, completion=completion) if isinstance(fit, Fault) else fit
+        answer = foreign_answer(self._exchange, self.target, completion)
+        if isinstance(answer, Fault):
+            return Broken(fault=answer)
+        self.answer = answer
+        return self._gated(completion)
 
     async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s

@@ -238,7 +238,8 @@ class Failover:
         exchange.records.append(record)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
         extensions = self._extensions(record)
-        body = answer_body(exchange, attempt.target, completion, extensions, self._now_s())
+        target, answer = attempt.target, attempt.answer
+        body = answer_body(exchange, target, completion, answer, extensions, self._now_s())
         if exchange.hold is not None:
             await accounts.finish(exchange)
         if not self._reply.whole_now(200, headers, body):

@@ -1,8 +1,10 @@
 """Between the client's dialect and the upstream's: as it is, or by way of a conversation."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
+from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
@@ -10,9 +12,11 @@ from cluster_gw.canonical.request import Dialect
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.wire.json_codec import UnexpectedShapeError
 
 BAD_REQUEST: Final = 400
+MOST_WARNINGS: Final = 32
+WARNING_CHARACTERS: Final = 120
+UNREADABLE: Final = (ValueError, RecursionError)  # of JSON, of shapes, of text
 
 
 def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
@@ -31,22 +35,35 @@ def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
     if conversation is None:
         try:
             conversation = exchange.surface.read_conversation(request)
-        except UnexpectedShapeError as error:
-            return Fault(
-                kind=FaultKind.HTTP_STATUS,
-                sent=Sent.NOT_SENT,
-                status=BAD_REQUEST,
-                type="invalid_request_error",
-                message=str(error),
-            )
+        except UNREADABLE as error:
+            return untold(error)
         exchange.conversation = conversation
-    return noted(exchange, codec.encode_conversation(conversation, model), conversation.lost)
+    try:
+        translated = codec.encode_conversation(conversation, model)
+    except UNREADABLE as error:
+        return untold(error)
+    return noted(exchange, translated, conversation.lost)
+
+
+def untold(error: Exception) -> Fault:
+    """The fault of a request that cannot be said in the upstream's dialect."""
+    nested = isinstance(error, RecursionError)
+    return Fault(
+        kind=FaultKind.HTTP_STATUS,
+        sent=Sent.NOT_SENT,
+        status=BAD_REQUEST,
+        type="invalid_request_error",
+        message="the request nests too deeply" if nested else str(error),
+    )
 
 
 def noted(exchange: Exchange, translated: Translated, lost: tuple[str, ...] = ()) -> bytes:
     """The upstream's body; what became of the request on its way is noted for the client."""
     names = dict.fromkeys((*lost, *translated.lost))
-    exchange.warnings = (*(f"dropped {name}" for name in names), *translated.changed)
+    dropped = [f"dropped {name[:WARNING_CHARACTERS]}" for name in islice(names, MOST_WARNINGS)]
+    told = (*dropped, *translated.changed[:MOST_WARNINGS])
+    untold_count = len(names) + len(translated.changed) - len(told)
+    exchange.warnings = (*told, f"and {untold_count} more") if untold_count else told
     return translated.body
 
 
@@ -64,14 +81,29 @@ def answer_body(
     exchange: Exchange,
     target: Target,
     completion: Completion,
+    answer: Answer | None,
     extensions: Mapping[str, Any] | None,
     created_s: int,
 ) -> bytes:
-    """The client's body of a buffered answer."""
-    if exchange.request.dialect is target.dialect:
+    """The client's body of a buffered answer; `answer` is its whole for another dialect."""
+    if answer is None:
         return exchange.surface.encode_completion(completion, extensions)
-    head = head_of(exchange, target, created_s)
-    return exchange.surface.encode_answer(target.codec.read_answer(completion), head, extensions)
+    return exchange.surface.encode_answer(answer, head_of(exchange, target, created_s), extensions)
+
+
+def foreign_answer(
+    exchange: Exchange, target: Target, completion: Completion
+) -> Answer | Fault | None:
+    """The whole of an answer for a client of another dialect; None for one of the same.
+
+    What cannot be read is a fault of the upstream: nothing has been sent yet.
+    """
+    if exchange.request.dialect is target.dialect:
+        return None
+    try:
+        return target.codec.read_answer(completion)
+    except UNREADABLE as error:
+        return Fault(kind=FaultKind.MALFORMED, message=f"unreadable: {type(error).__name__}")
 
 
 def stream_encoder(exchange: Exchange, target: Target, created_s: int) -> StreamEncoder:

@@ -24,8 +24,6 @@ JSON_SCHEMA: Final = OPENAPI - {"nullable"} | frozenset(
     {"$id", "$defs", "$ref", "$anchor", "prefixItems", "oneOf", "additionalProperties", "default"}
 )
 TEXT_FORMATS: Final = frozenset({"enum", "date-time", "date", "time"})
-NUMBER_FORMATS: Final = frozenset({"float", "double", "int32", "int64"})
-
 MAPS: Final = frozenset({"properties", "$defs"})
 LISTS: Final = frozenset({"anyOf", "oneOf", "prefixItems"})
 SINGLES: Final = frozenset({"items", "additionalProperties"})
@@ -95,7 +93,8 @@ def fits_openapi(schema: Any) -> bool:
     values = schema.get("enum", [])
     if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
         return False
-    if schema.get("type") == "string" and schema.get("format", "enum") not in TEXT_FORMATS:
+    form = schema.get("format", "enum")
+    if not isinstance(form, str) or (schema.get("type") == "string" and form not in TEXT_FORMATS):
         return False
     properties, choices = schema.get("properties", {}), schema.get("anyOf", [])
     if not isinstance(properties, dict) or not isinstance(choices, list):

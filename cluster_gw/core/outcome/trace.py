@@ -4,8 +4,10 @@ One record is the source of headers, bodies and logs;
 nobody recomputes. Keys appear by their ordinal in the request, never by id.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +22,7 @@ TRAIL_MAX: Final = 1024
 TRAIL_ENTRIES: Final = 10
 DETAIL_MAX: Final = 2048
 DETAIL_TEXT_MAX: Final = 120
+BETWEEN: Final = "; "
 PLAIN_BYTES: Final = frozenset(range(0x20, 0x7F)) - {ord("%")}
 
 
@@ -219,11 +222,12 @@ def encoded_target(record: AttemptRecord) -> str:
 
 def joined(entries: Sequence[str], most: int, limit: int) -> str:
     """Join with `; ` as many entries as fit both bounds, then say how many are missing."""
-    for kept in range(min(most, len(entries)), 0, -1):
+    lengths = list(accumulate([len(one) + len(BETWEEN) for one in entries[: min(most, limit)]]))
+    for kept in range(bisect_right(lengths, limit + len(BETWEEN)), 0, -1):
         rest = len(entries) - kept
-        text = "; ".join(entries[:kept]) + (f"; +{rest} more" if rest else "")
-        if len(text) <= limit:
-            return text
+        ending = f"{BETWEEN}+{rest} more" if rest else ""
+        if lengths[kept - 1] - len(BETWEEN) + len(ending) <= limit:
+            return BETWEEN.join(entries[:kept]) + ending
     return f"+{len(entries)} more" if entries else ""
 
 

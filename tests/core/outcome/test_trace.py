@@ -21,6 +21,7 @@ from cluster_gw.core.outcome.trace import (
     Skipped,
     attempts_json,
     detail_header,
+    joined,
     routed_via,
     skipped_json,
     trail_header,
@@ -209,3 +210,30 @@ def test_every_refusal_gate_is_a_skip_code() -> None:
 
 def test_warnings_are_one_header_of_printable_text() -> None:
     assert warnings_header(["dropped top_k", "a\r\nb; c"]) == "dropped top_k; a%0D%0Ab, c"
+
+
+def test_thousands_of_warnings_are_cut_at_once() -> None:
+    header = warnings_header(["x" * 20] * 200_000)
+
+    assert len(header) <= 2048
+    assert header.endswith(" more")
+
+
+@given(st.lists(st.text("ab", max_size=9), max_size=12), st.integers(1, 12), st.integers(5, 60))
+def test_as_many_entries_are_told_as_fit(entries: list[str], most: int, limit: int) -> None:
+    text = joined(entries, most, limit)
+
+    told = next(
+        (
+            kept
+            for kept in range(min(most, len(entries)), 0, -1)
+            if len(with_rest(entries, kept)) <= limit
+        ),
+        0,
+    )
+    assert text == (with_rest(entries, told) if entries else "")
+
+
+def with_rest(entries: list[str], told: int) -> str:
+    rest = [f"+{len(entries) - told} more"] if told < len(entries) else []
+    return "; ".join(entries[:told] + rest)
