@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from cluster_gw.cli.demo import demo_document, greeting
+from cluster_gw.cli.demo import added_presets, demo_document, greeting
 from cluster_gw.cli.simulate_provider import read_simulator
+from cluster_gw.providers.presets import PRESETS
 from cluster_gw.settings import build_catalog, load, secrets
 from tests.architecture.source_tree import ROOT
 
@@ -98,6 +99,15 @@ def test_demo_prints_the_commands_of_the_readme(tmp_path: Path) -> None:
     commands = [line for line in printed.splitlines() if line.startswith("curl ")]
     assert len(commands) == 3
     assert [command for command in commands if command not in readme] == []
+
+
+def test_readme_names_every_variable_whose_provider_the_demo_adds() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    environ = {preset.env: "secret" for preset in PRESETS.values()}
+
+    added = {PRESETS[name].env for name in added_presets(environ)}
+
+    assert set(re.findall(r"`([A-Z]+_API_KEY)`", readme)) == added
 
 
 def test_environment_of_the_image_names_real_settings(tmp_path: Path) -> None:
