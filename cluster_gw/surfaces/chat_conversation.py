@@ -1,5 +1,6 @@
 """A chat completions request as a conversation, for an upstream of another dialect."""
 
+from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
@@ -150,11 +151,12 @@ def part_of(given: FullPart) -> Part | None:
 def merged(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """Results that follow each other are one turn: the calls were made in one."""
     joined: list[Turn] = []
-    for turn in turns:
-        if joined and has_results_only(turn) and has_results_only(joined[-1]):
-            joined[-1] = Turn(role=Role.USER, parts=(*joined[-1].parts, *turn.parts))
+    for is_result, run in groupby(turns, key=has_results_only):
+        if is_result:
+            parts = tuple([part for turn in run for part in turn.parts])
+            joined.append(Turn(role=Role.USER, parts=parts))
         else:
-            joined.append(turn)
+            joined += run
     return tuple(joined)
 
 

@@ -1,5 +1,7 @@
 """Which result answers which call, in a format where calls need no ids."""
 
+from collections import deque
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_gw.canonical.conversation import Media, Text, ToolResult
@@ -15,21 +17,24 @@ class Calls:
 
     def __init__(self) -> None:
         self._count = 0
-        self._open: list[tuple[str, str]] = []
+        self._open: dict[int, tuple[str, str]] = {}
+        # In both, calls that are over stay until they are met: one look at each, however many.
+        self._of_name: dict[str, deque[int]] = {}
+        self._of_id: dict[str, deque[int]] = {}
 
     def begin(self, name: str, call_id: str | None) -> str:
         """Note a call; its id."""
         self._count += 1
         known = call_id or f"call_{self._count}"
-        self._open.append((name, known))
+        self._open[self._count] = (name, known)
+        self._of_name.setdefault(name, deque()).append(self._count)
+        self._of_id.setdefault(known, deque()).append(self._count)
         return known
 
     def end(self, given: FullResponse) -> ToolResult:
         """The result of a call: by its id, else of the first open call of that name."""
-        wanted = given.id or given.name
-        match = next((one for one in self._open if one[1 if given.id else 0] == wanted), None)
-        if match is not None:
-            self._open.remove(match)
+        places, wanted = (self._of_id, given.id) if given.id else (self._of_name, given.name)
+        match = self._take(places, wanted)
         text, is_error = read_response(bytes(given.response))
         media = tuple(
             Media(media_type=blob.mime_type, data=blob.data, url=blob.file_uri)
@@ -42,6 +47,15 @@ class Calls:
             parts=((Text(text=text),) if text else ()) + media,
             is_error=is_error,
         )
+
+    def _take(self, places: Mapping[str, deque[int]], wanted: str) -> tuple[str, str] | None:
+        """The first open call that is wanted, which is over with that."""
+        numbers = places.get(wanted)
+        while numbers:
+            match = self._open.pop(numbers.popleft(), None)
+            if match is not None:
+                return match
+        return None
 
 
 def read_response(response: bytes) -> tuple[str, bool]:

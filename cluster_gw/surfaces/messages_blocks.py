@@ -1,9 +1,11 @@
 """The blocks of a message as frames: one after the other, whatever order their pieces come in.
 
 A block that has ended cannot go on. Other dialects may mix the pieces of several calls, so what
-comes while a call is not whole waits behind it.
+comes while a call is not whole waits behind it. However they are mixed, the work grows with the
+length of the stream alone.
 """
 
+from collections import deque
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ import msgspec
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.surfaces.messages_answer import clean_id, object_of
 from cluster_gw.wire.anthropic_messages import FOREIGN, FOREIGN_CALL
+from cluster_gw.wire.json_brackets import Brackets
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_event
 
@@ -20,9 +23,54 @@ THINKING: Final = "thinking"
 REDACTED: Final = "redacted_thinking"
 CALL: Final = "tool_use"
 MAX_KEPT: Final = 1_048_576  # characters; who mixes more than that gets it in pieces
+OVERHEAD: Final = 128  # of each block that waits, in characters
 DELTAS: Final = MappingProxyType(
     {TEXT: ("text_delta", "text"), THINKING: ("thinking_delta", "thinking")}
 )
+
+
+class Kept(msgspec.Struct, gc=False):
+    """Text that waits, or arguments that may go on, in the pieces they came in.
+
+    Attributes:
+        size: characters of all of it.
+        is_long: it has outgrown `MAX_KEPT` and is not kept any more.
+        is_broken: it can be no object any more.
+        looked_at: so many pieces went through `brackets`.
+    """
+
+    texts: list[str]
+    size: int
+    brackets: Brackets
+    looked_at: int = 0
+    is_long: bool = False
+    is_broken: bool = False
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is one, whole; no piece is looked at twice.
+
+        It is read when its brackets are closed: then it is an object, or never will be.
+        """
+        for text in self.texts[self.looked_at :]:
+            self.brackets.take(text)
+        self.looked_at = len(self.texts)
+        if self.is_broken or not self.brackets.is_closed:
+            return False
+        self.is_broken = object_of("".join(self.texts)) is None
+        return not self.is_broken
+
+    def add(self, text: str) -> None:
+        """Go on with the next piece."""
+        self.texts.append(text)
+        self.size += len(text)
+
+    def bound(self) -> None:
+        """Keep no more than may be kept."""
+        if self.is_long or self.size > MAX_KEPT:
+            self.is_long = True
+            self.texts.clear()
+            self.looked_at = 0
 
 
 class Piece(msgspec.Struct, gc=False):
@@ -30,29 +78,43 @@ class Piece(msgspec.Struct, gc=False):
 
     Attributes:
         kind: of the block.
+        text: what it began with: words, or arguments as JSON.
+        kept: all of its text, once there is more than that.
         call: number of the call in the upstream's stream.
-        text: what it holds: words, or arguments as JSON.
         signature: of a thought, with its mark.
-        is_long: of a call, its arguments have outgrown `MAX_KEPT` and are not kept any more.
     """
 
     kind: str
     text: str = ""
-    is_long: bool = False
+    kept: Kept | None = None
     call: int = -1
     id: str = ""
     name: str = ""
     signature: str = ""
 
     @property
+    def all_text(self) -> str:
+        """What it holds."""
+        return self.text if self.kept is None else "".join(self.kept.texts)
+
+    @property
+    def size(self) -> int:
+        """Characters that wait with it."""
+        return OVERHEAD + (len(self.text) if self.kept is None else self.kept.size)
+
+    @property
     def is_whole(self) -> bool:
         """Whether it may end: a call may when its arguments are an object, or too long to know."""
-        return self.kind != CALL or self.is_long or object_of(self.text) is not None
+        if self.kind != CALL:
+            return True
+        kept = self.keeping()
+        return kept.is_long or kept.is_object
 
-    def keep(self, text: str) -> None:
-        """Add to the arguments of a call."""
-        self.is_long = self.is_long or len(self.text) + len(text) > MAX_KEPT
-        self.text = "" if self.is_long else self.text + text
+    def keeping(self) -> Kept:
+        """Where its text is kept from now on."""
+        if self.kept is None:
+            self.kept = Kept(texts=[self.text], size=len(self.text), brackets=Brackets())
+        return self.kept
 
     @property
     def is_signed(self) -> bool:
@@ -75,8 +137,10 @@ class BlockWriter:
         self._message_id = message_id
         self._index = -1
         self._open: Piece | None = None
-        self._waiting: list[Piece] = []
+        self._waiting: deque[Piece] = deque()
+        self._waiting_calls: dict[int, Piece] = {}
         self._kept = 0
+        self._known_calls: set[int] = set()
         self._ended_calls: set[int] = set()
         self._frames: list[bytes] = []
 
@@ -99,6 +163,7 @@ class BlockWriter:
             self._begin(piece)
             self._close()
         self._waiting.clear()
+        self._waiting_calls.clear()
         self._kept = 0
         return self._written()
 
@@ -113,11 +178,9 @@ class BlockWriter:
 
     def _add_call(self, call: ToolCallDelta) -> None:
         self.has_calls = True
-        known = call.index in self._ended_calls or any(
-            piece is not None and piece.call == call.index for piece in (self._open, *self._waiting)
-        )
         fragment = Piece(kind=CALL, text=call.arguments, call=call.index)
-        if not known:
+        if call.index not in self._known_calls:
+            self._known_calls.add(call.index)
             fragment.id = call.id or f"toolu_{self._message_id}_{call.index}"
             fragment.name = call.name or ""
             if call.signature:
@@ -139,14 +202,18 @@ class BlockWriter:
             self._begin(piece)
 
     def _wait(self, piece: Piece) -> None:
-        self._kept += len(piece.text)
-        mates = reversed(self._waiting) if piece.kind == CALL else self._waiting[-1:]
-        other = next((other for other in mates if joins(piece, other)), None)
-        if other is None:
-            self._waiting.append(piece)
-        else:
-            other.text += piece.text
+        other = self._waiting_calls.get(piece.call)
+        if piece.kind != CALL:
+            other = self._waiting[-1] if self._waiting else None
+        if other is not None and joins(piece, other):
+            self._kept += len(piece.text)
+            other.keeping().add(piece.text)
             other.signature += piece.signature
+        else:
+            self._kept += piece.size
+            self._waiting.append(piece)
+            if piece.kind == CALL:
+                self._waiting_calls[piece.call] = piece
         if self._kept > MAX_KEPT:
             self._go_over()
 
@@ -155,7 +222,9 @@ class BlockWriter:
         assert current is not None  # noqa: S101 - `_add` has looked
         self._tell(piece)
         if current.kind == CALL:
-            current.keep(piece.text)
+            kept = current.keeping()
+            kept.add(piece.text)
+            kept.bound()
         current.signature += piece.signature
         while self._waiting and self._open is not None and self._open.is_whole:
             self._go_over()
@@ -163,8 +232,10 @@ class BlockWriter:
     def _go_over(self) -> None:
         """End what is open and begin what has waited longest."""
         self._close()
-        piece = self._waiting.pop(0)
-        self._kept -= len(piece.text)
+        piece = self._waiting.popleft()
+        if piece.kind == CALL:
+            del self._waiting_calls[piece.call]
+        self._kept -= piece.size
         self._begin(piece)
 
     def _begin(self, piece: Piece) -> None:
@@ -185,12 +256,13 @@ class BlockWriter:
 
     def _tell(self, piece: Piece) -> None:
         """The deltas of what a piece holds."""
+        text = piece.all_text
         if piece.kind == CALL:
-            if piece.text:
-                self._delta("input_json_delta", "partial_json", piece.text)
+            if text:
+                self._delta("input_json_delta", "partial_json", text)
             return
-        if piece.text:
-            self._delta(*DELTAS[piece.kind], piece.text)
+        if text:
+            self._delta(*DELTAS[piece.kind], text)
         if piece.signature and piece.kind == THINKING:
             self._delta("signature_delta", "signature", piece.signature)
 
