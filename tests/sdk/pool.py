@@ -83,6 +83,9 @@ def add_traps(plan: PoolPlan, suite: str, simulator_url: str) -> None:
     plan.combo(f"{suite}-leaving", route("leaving", limits={"concurrency": 1}))
     plan.combo(f"{suite}-hasty", route("hasty", limits={"concurrency": 1}))
     plan.combo(f"{suite}-broken", route("broken-1"), route("broken-2"))
+    # One of its own for each test that lets them fail: the third failure opens a breaker.
+    plan.combo(f"{suite}-picky", route("picky-1"), route("picky-2"))
+    plan.combo(f"{suite}-down", route("down-1"), route("down-2"))
     plan.combo(f"{suite}-falling", route("falling-1"), route("falling-2"))
     plan.combo(f"{suite}-degraded", route("degraded"))
     plan.combo(f"{suite}-cut", route("cut"))

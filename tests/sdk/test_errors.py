@@ -46,7 +46,7 @@ async def test_misshapen_message_is_a_bad_request_that_names_it(
 
 async def test_what_every_upstream_refuses_is_a_bad_request(client: Client, suite: str) -> None:
     with pytest.raises(BadRequestError) as caught:
-        await complete(client, "hi", model=f"{suite}-broken", temperature=9)
+        await complete(client, "hi", model=f"{suite}-picky", temperature=9)
 
     body = checked(caught.value, "provider_rejected_request")
     assert len(body["attempts"]) == 2

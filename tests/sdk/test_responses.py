@@ -174,7 +174,7 @@ async def test_failure_of_all_upstreams_is_an_internal_server_error(
     client: Client, suite: str
 ) -> None:
     with pytest.raises(InternalServerError) as caught:
-        await respond(client, steer(fault={"kind": "status", "code": 500}), model=f"{suite}-broken")
+        await respond(client, steer(fault={"kind": "status", "code": 500}), model=f"{suite}-down")
 
     assert caught.value.code == "upstream_failed"
 
