@@ -26,7 +26,7 @@ from cluster_gw.providers.openai_errors import (
     malformed_fault,
     status_fault,
 )
-from cluster_gw.providers.openai_responses_answer import answer_of, completion_of
+from cluster_gw.providers.openai_responses_answer import answer_of, completion_of, read_response
 from cluster_gw.providers.openai_responses_conversation import request_json
 from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
 from cluster_gw.providers.openai_stream import NO_ERROR
@@ -37,11 +37,10 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     JsonReader,
     UnexpectedShapeError,
-    UnpairedSurrogateError,
     raw,
     write,
 )
-from cluster_gw.wire.openai_responses import KEPT_FOR_OTHERS, RESPONSE_READER
+from cluster_gw.wire.openai_responses import KEPT_FOR_OTHERS
 
 PATH: Final = "/responses"
 FAILED: Final = "failed"
@@ -158,8 +157,8 @@ class OpenAIResponsesProvider:
     ) -> Completion | Fault:
         """A buffered 200 as a completion, or the fault it is in truth."""
         try:
-            answer = RESPONSE_READER.read(body)
-        except (UnexpectedShapeError, UnpairedSurrogateError):
+            answer = read_response(body)
+        except UnexpectedShapeError:
             return no_answer(body, self._token_of(secret))
         except InvalidJsonError:
             if content_type.partition(";")[0].strip().lower() in JSON_TYPES:

@@ -19,6 +19,7 @@ from cluster_gw.providers.openai_responses_facts import (
     thought_of,
     usage_of,
 )
+from cluster_gw.wire.json_codec import UnpairedSurrogateError, read_any, write
 from cluster_gw.wire.openai_responses import RESPONSE_READER, OutputItem, ResponseBody
 
 FUNCTION_CALL: Final = "function_call"
@@ -62,9 +63,21 @@ def said_by(item: OutputItem) -> str:
     return "".join([part.text or part.refusal or "" for part in item.content or ()])
 
 
+def read_response(body: bytes) -> ResponseBody:
+    """An answer, even one with half an emoji in it.
+
+    Raises:
+        InvalidJsonError, UnexpectedShapeError: it is none.
+    """
+    try:
+        return RESPONSE_READER.read(body)
+    except UnpairedSurrogateError:
+        return RESPONSE_READER.read(write(read_any(body)))
+
+
 def answer_of(completion: Completion) -> Answer:
     """The whole of a completion that this codec decoded, so it can be read again."""
-    answer = RESPONSE_READER.read(completion.raw)
+    answer = read_response(completion.raw)
     parts: list[Part] = []
     for item in answer.output or ():
         if item.type == REASONING:

@@ -27,6 +27,7 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
     UnpairedSurrogateError,
+    cleaned,
 )
 from cluster_gw.wire.openai_responses import EVENT_READER, EventBody, OutputItem
 from cluster_gw.wire.sse import SseFrame, SseFramer
@@ -222,10 +223,14 @@ class ResponsesStreamDecoder:
 def bent_event(document: Mapping[str, Any], name: bytes) -> EventBody:
     """What an event says that bends the format: all of it if only half an emoji is the matter."""
     try:
-        return msgspec.convert(document, EventBody)
+        try:
+            return msgspec.convert(document, EventBody)
+        except UnicodeEncodeError:  # the half stands where no text is read: in a name, or amiss
+            return msgspec.convert(cleaned(document), EventBody)
     except msgspec.ValidationError:
-        kind, delta = document.get("type"), document.get("delta")
-        return EventBody(
-            type=kind if isinstance(kind, str) else name.decode("utf-8", "replace"),
-            delta=delta if isinstance(delta, str) else None,
-        )
+        pass
+    kind, delta = document.get("type"), document.get("delta")
+    return EventBody(
+        type=kind if isinstance(kind, str) else name.decode("utf-8", "replace"),
+        delta=delta if isinstance(delta, str) else None,
+    )

@@ -26,6 +26,7 @@ SURROGATE_PROBLEMS: Final = ("surrogate pair", "unexpected end of hex escape")
 TRUNCATED: Final = "truncated"
 LONE_AT_END: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?:[^\\]|\\[^u])")
 END_BYTES: Final = 64
+MAX_SPLIT_LEVELS: Final = 100  # of documents with half a pair, whose texts are walked one by one
 
 
 class InvalidJsonError(ValueError):
@@ -154,9 +155,12 @@ def read_with_surrogates(data: bytes | msgspec.Raw) -> Any:
         InvalidJsonError: no JSON.
     """
     try:
-        return json.loads(bytes(data), parse_float=finite, parse_constant=finite)
+        document = json.loads(bytes(data), parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError):
         raise InvalidJsonError("JSON is malformed beside an unpaired surrogate escape") from None
+    if nests_deeper(document, MAX_SPLIT_LEVELS):
+        raise InvalidJsonError("JSON is nested too deeply beside an unpaired surrogate escape")
+    return document
 
 
 def finite(text: str) -> float:
