@@ -60,8 +60,9 @@ bench: $(STAMP) ## speed beside a plain proxy on this machine; see bench/README.
 sim: $(STAMP) ## routing against oracle and baselines in virtual time; half an hour
 	@nice -n 19 $(PY) -m bench.simulation
 
-docs: $(STAMP) ## write docs/configuration.md anew and check the documents against the tree
+docs: $(STAMP) ## write what is made in docs/ anew and check the documents against the tree
 	@$(PY) -m cluster_gw.settings.page
+	@$(PY) -m tests.sdk.matrix
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 
 manifest: $(STAMP) ## write lua/manifest.json, docs/redis-acl.md and docs/redis-keys.md anew after a script or key changed
