@@ -21,9 +21,8 @@ from cluster_gw.surfaces.gemini_stream import ArrayFraming
 
 API: Final = "/v1beta/"
 PREFIXES: Final = (API, "/v1/models")  # the vendor's newer clients call its first version
-CALL: Final = re.compile(
-    r"/v1(?:beta)?/models/(.+):(generateContent|streamGenerateContent|countTokens)"
-)
+CALLS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+CALL: Final = re.compile(rf"/v1(?:beta)?/models/(.+):({'|'.join(CALLS)})")
 KEY: Final = "key"
 KEY_HEADER: Final = b"x-goog-api-key"
 CONTENT_TYPE: Final = b"content-type"

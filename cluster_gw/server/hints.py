@@ -1,7 +1,7 @@
 """What a client may ask for in headers; a value that cannot be used is a 400 that names it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -33,6 +33,15 @@ HINT_HEADERS: Final = frozenset(
         *TASK_HEADERS,
     }
 )
+
+
+def headers_of(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers by name, the last of each, but all lines of `anthropic-beta`, as one list."""
+    headers = dict(pairs)
+    if FEATURES_HEADER in headers:
+        lines = [value for name, value in pairs if name == FEATURES_HEADER and value]
+        headers[FEATURES_HEADER] = b",".join(lines)
+    return headers
 
 
 def echo_label(headers: Mapping[bytes, bytes], request_id: str) -> str:

@@ -36,7 +36,7 @@ from cluster_gw.server.auth import Client
 from cluster_gw.server.body import EXPECT, ClientLeft, Receive, drain_unread, read_body
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
-from cluster_gw.server.hints import decode_hints, echo_label
+from cluster_gw.server.hints import decode_hints, echo_label, headers_of
 from cluster_gw.server.reading import read_request
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.server.stranger_guard import StrangerGuard
@@ -86,7 +86,7 @@ class Inference:
         """Serve one request (ASGI)."""
         deps = self._deps
         current = deps.current
-        headers, extensions = dict(scope["headers"]), scope.get("extensions", NOTHING)
+        headers, extensions = headers_of(scope["headers"]), scope.get("extensions", NOTHING)
         request_id = deps.mint_id()
         arrival = Arrival(
             id=request_id,

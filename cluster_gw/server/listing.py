@@ -126,7 +126,8 @@ def list_for(
     """
     if model is not None:
         known = catalog.resolve(model) or catalog.families.get(model)
-        entry = _entry(catalog, client, _label(catalog, model, known))
+        # Behind a slash too many no name stands, which a request means the default by.
+        entry = _entry(catalog, client, _label(catalog, model, known)) if model else None
         if entry is None or (entry.is_embedding and page is not None):
             return model_not_found(model)
         if isinstance(page, Whole):

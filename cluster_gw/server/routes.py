@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.body import Receive
+from cluster_gw.server.gemini import CALLS, GeminiDoor, with_key_header
 from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
-from cluster_gw.server.gemini import GeminiDoor, with_key_header
 from cluster_gw.server.gemini import is_path as is_gemini_path
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
@@ -25,6 +25,8 @@ from cluster_gw.surfaces.gemini import GenerateContent
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
 GEMINI: Final = GenerateContent()  # of errors; each call has its own
+
+LISTS: Final = ("/v1/models", "/v1beta/models")
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -56,6 +58,19 @@ class FrontDoor:
         return self._rest(scope, receive, send)
 
 
+class OnlyPost:
+    """Refuses whatever comes to the path of a call that is a POST; those are taken before."""
+
+    async def __call__(
+        self, _scope: MutableMapping[str, Any], _receive: Receive, _send: Send
+    ) -> None:
+        """Refuse one request (ASGI 3)."""
+        raise HTTPException(NO_SUCH_METHOD, headers={"Allow": "POST"})
+
+
+ONLY_POST: Final = OnlyPost()
+
+
 def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
     models = Models(deps)
@@ -65,6 +80,11 @@ def build_app(deps: Deps) -> FrontDoor:
         routes=[
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in hot.items()),
             Route("/v1/messages/count_tokens", counts, methods=["POST"]),
+            *(
+                Route(f"{path}/{{model:path}}:{call}", ONLY_POST)
+                for path in LISTS
+                for call in CALLS
+            ),
             Route("/v1/models", models, methods=["GET"]),
             Route("/v1/models/{model:path}", models, methods=["GET"]),
             Route("/v1beta/models", models, methods=["GET"]),

@@ -78,6 +78,7 @@ class Connection(asyncio.Protocol):
         """Read on; broken HTTP ends the connection."""
         if self._is_ending:
             return
+        head = self._headers
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -85,7 +86,8 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(self._fault_status or 400)
             return
-        if self._is_in_head:
+        # Where a request ended within these bytes, most of them may be its body.
+        if self._is_in_head and self._headers is head:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(431)

@@ -62,6 +62,19 @@ async def test_message_reaches_its_own_vendor_as_it_is(
     assert "x-gw-warnings" not in response.headers
 
 
+async def test_repeated_lines_of_features_are_all_passed_on(
+    start: Start, http: aiohttp.ClientSession, upstream: AnthropicUpstream
+) -> None:
+    gateway = await began(start, upstream)
+    lines = [("anthropic-beta", "one-2025"), ("anthropic-beta", "two")]
+
+    url = f"{gateway.base_url}/v1/messages"
+    async with http.post(url, json=ask("hi"), headers=lines) as response:
+        assert response.status == 200
+
+    assert upstream.headers[0]["anthropic-beta"] == "one-2025,two"
+
+
 async def test_stream_of_the_vendor_is_passed_on_untouched_but_for_pings(
     start: Start, http: aiohttp.ClientSession, upstream: AnthropicUpstream
 ) -> None:

@@ -115,6 +115,7 @@ async def test_a_bad_body_is_refused_by_name_and_reserves_nothing(
         ("POST", "/v1/chat/completions/", 404, "surface_not_supported"),
         ("GET", "/nothing", 404, "not_found"),
         ("GET", "/v1/models/none", 404, "model_not_found"),
+        ("GET", "/v1/models/", 404, "model_not_found"),
     ],
 )
 async def test_a_wrong_method_or_path_is_answered_in_the_same_shape(

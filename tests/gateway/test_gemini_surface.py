@@ -225,6 +225,30 @@ async def test_other_calls_of_the_api_are_not_served(
     assert msgspec.json.decode(got)["error"]["reason"] == "surface_not_supported"
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.parametrize("call", ["generateContent", "streamGenerateContent", "countTokens"])
+async def test_a_call_is_a_post_and_nothing_else(
+    start: Start, http: aiohttp.ClientSession, method: str, call: str
+) -> None:
+    gateway = await start()
+
+    for api in ("v1beta", "v1"):
+        url = f"{gateway.base_url}/{api}/models/a/one:{call}"
+        async with http.request(method, url) as response:
+            assert (response.status, response.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", ["v1beta/models/", "v1/models/"])
+async def test_a_model_without_a_name_is_not_found(
+    start: Start, http: aiohttp.ClientSession, method: str, path: str
+) -> None:
+    gateway = await start()
+
+    async with http.request(method, f"{gateway.base_url}/{path}") as response:
+        assert response.status == 404
+
+
 async def test_an_unknown_model_is_not_found(start: Start, http: aiohttp.ClientSession) -> None:
     gateway = await start()
 

@@ -2,7 +2,7 @@ import pytest
 
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.exchange import Hints
-from cluster_gw.server.hints import decode_hints, echo_label
+from cluster_gw.server.hints import decode_hints, echo_label, headers_of
 
 
 def hints(**headers: bytes) -> Hints | ErrorBody:
@@ -58,6 +58,13 @@ def test_a_label_that_is_long_or_odd_is_replaced_by_our_id(label: bytes) -> None
 
 def test_a_harmless_label_is_echoed() -> None:
     assert echo_label({b"x-request-id": b"job-7.a_B"}, "ours") == "job-7.a_B"
+
+
+def test_all_lines_of_features_are_one_list_and_of_other_headers_the_last_counts() -> None:
+    pairs = [(b"anthropic-beta", b"one"), (b"x-api-key", b"a"), (b"anthropic-beta", b"")]
+    more = [(b"anthropic-beta", b"two,three"), (b"x-api-key", b"b")]
+
+    assert headers_of([*pairs, *more]) == {b"anthropic-beta": b"one,two,three", b"x-api-key": b"b"}
 
 
 def test_features_of_a_vendor_are_taken_as_they_are() -> None:

@@ -67,6 +67,14 @@ async def test_upgrade_is_ignored(start: Start) -> None:
     assert received.startswith(b"HTTP/1.1 200")
 
 
+async def test_long_body_that_comes_at_once_is_no_head(start: Start) -> None:
+    bench = await start()
+
+    received, _ = await bench.read_all(raw_post(steer(text="x" * 200_000)) + CLOSING)
+
+    assert received.count(b"HTTP/1.1 200 OK") == 2
+
+
 async def test_endless_head_is_431(start: Start) -> None:
     bench = await start()
 
