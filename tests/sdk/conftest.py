@@ -9,6 +9,7 @@ from openai import AsyncOpenAI, OpenAI
 from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.units import BYTES_PER_MB
+from tests.fakes.every_dialect import EveryDialect
 from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.responses_upstream import ResponsesUpstream
 from tests.sdk.background_loop import BackgroundLoop
@@ -16,7 +17,13 @@ from tests.sdk.calls import Client
 from tests.sdk.gateway_process import GatewayProcess
 from tests.sdk.mirror import Mirror
 from tests.sdk.node_packages import installed_node
-from tests.sdk.pool import APP_KEY, MAX_BODY_BYTES, add_responses, configuration
+from tests.sdk.pool import (
+    APP_KEY,
+    MAX_BODY_BYTES,
+    add_dialects,
+    add_responses,
+    configuration,
+)
 
 TIMEOUT_S = 10.0
 
@@ -77,9 +84,19 @@ def responses_upstream(background: BackgroundLoop) -> Iterator[ResponsesUpstream
 
 
 @pytest.fixture(scope="session")
+def every_dialect(background: BackgroundLoop) -> Iterator[EveryDialect]:
+    """An upstream of all dialects; the combos `<dialect>-<model>` lead there."""
+    upstream = EveryDialect()
+    background.run(upstream.__aenter__())
+    yield upstream
+    background.run(upstream.__aexit__())
+
+
+@pytest.fixture(scope="session")
 def gateway_url(
     simulator: Simulator,
     responses_upstream: ResponsesUpstream,
+    every_dialect: EveryDialect,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
     """Where the running gateway is, without `/v1`."""
@@ -88,6 +105,7 @@ def gateway_url(
     with RedisServer(binary) as redis, Mirror() as mirror:
         config = configuration(simulator.base_url, mirror.base_url)
         add_responses(config, responses_upstream.base_url)
+        add_dialects(config, every_dialect.base_url)
         config["server"] = {"max_body_mb": MAX_BODY_BYTES // BYTES_PER_MB}
         with GatewayProcess(config, redis.url, folder) as gateway:
             yield gateway.base_url

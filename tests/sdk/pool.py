@@ -4,8 +4,11 @@ What goes wrong has providers, models and combos of its own per suite, because a
 up or a breaker that opened in one test must not be met by another.
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
+
+from tests.sdk.matrix import DIALECTS, EMBEDDING_DIALECTS, MODELS
 
 SUITES: Final = ("sync", "async", "node")
 APP_KEY: Final = "sk-gw-app-0123456789"
@@ -53,6 +56,12 @@ def configuration(simulator_url: str, mirror_url: str) -> dict[str, Any]:
     plan.route("falling-vectors", simulator_url, "spare", embedding={"family": "small"})
     for suite in SUITES:
         add_traps(plan, suite, simulator_url)
+    for suite in ("node-messages", "node-gemini", "node-responses"):
+        plan.combo(
+            f"{suite}-limited",
+            plan.route(f"{suite}-limited", simulator_url, "limited", limits={"rpm": 1}),
+        )
+        plan.combo(f"{suite}-cut", plan.route(f"{suite}-cut", simulator_url, "cut"))
     return {
         "providers": plan.providers,
         "keys": plan.keys,
@@ -121,3 +130,28 @@ def add_responses(config: dict[str, Any], base_url: str) -> None:
             "members": ["responses/native"],
         }
     )
+
+
+def add_dialects(config: dict[str, Any], base_url: Callable[[str], str]) -> None:
+    """Add a combo `<dialect>-<model>` for each answer of an upstream of every dialect.
+
+    Args:
+        config: what is added to.
+        base_url: where that upstream speaks a dialect.
+    """
+    for dialect in DIALECTS:
+        config["providers"][dialect] = {"dialect": dialect, "base_url": base_url(dialect)}
+        config["keys"].append({"id": f"{dialect}-key", "provider": dialect, "secret": "upstream"})
+        for model in MODELS:
+            config["models"].append({"provider": dialect, "model": model})
+            config["combos"].append(
+                {
+                    "id": f"{dialect}-{model}",
+                    "family": "classic",
+                    "strategy": "priority",
+                    "members": [f"{dialect}/{model}"],
+                }
+            )
+    for dialect in EMBEDDING_DIALECTS:
+        family = {"family": f"{dialect}-embed"}
+        config["models"].append({"provider": dialect, "model": "embed", "embedding": family})

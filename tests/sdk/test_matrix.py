@@ -2,21 +2,17 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 import pytest
 
 from tests.fakes.every_dialect import EveryDialect
-from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until
-from tests.sdk.background_loop import BackgroundLoop
-from tests.sdk.gateway_process import GatewayProcess
-from tests.sdk.matrix import DIALECTS, EMBEDDING_DIALECTS, EXPECTED, MODELS, ROWS, cells
+from tests.sdk.matrix import EXPECTED, ROWS, cells
 from tests.sdk.matrix_clients import CLIENTS, Chat, MatrixClient
 from tests.sdk.node_packages import FOLDER
+from tests.sdk.pool import APP_KEY
 
 pytestmark = [
     pytest.mark.sdk,
@@ -24,61 +20,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
 ]
 
-KEY: Final = "sk-gw-matrix-0123456789"
 SCRIPT_WITHIN_S: Final = 40
 PROMISES: Final = list(cells())
 NAMES: Final = ["/".join(cell) for cell in PROMISES]
 
 
 @pytest.fixture(scope="module")
-def upstream(background: BackgroundLoop) -> Iterator[EveryDialect]:
-    running = EveryDialect()
-    background.run(running.__aenter__())
-    yield running
-    background.run(running.__aexit__())
-
-
-@pytest.fixture(scope="module")
-def url(upstream: EveryDialect, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A gateway with a combo `<dialect>-<model>` for each answer the upstream knows."""
-    pairs = [(dialect, model) for dialect in DIALECTS for model in MODELS]
-    embedding = [
-        {"provider": dialect, "model": "embed", "embedding": {"family": f"{dialect}-embed"}}
-        for dialect in EMBEDDING_DIALECTS
-    ]
-    config = {
-        "providers": {
-            dialect: {"dialect": dialect, "base_url": upstream.base_url(dialect)}
-            for dialect in DIALECTS
-        },
-        "keys": [
-            {"id": f"{dialect}-key", "provider": dialect, "secret": f"upstream-{dialect}"}
-            for dialect in DIALECTS
-        ],
-        "models": [{"provider": dialect, "model": model} for dialect, model in pairs] + embedding,
-        "combos": [
-            {
-                "id": f"{dialect}-{model}",
-                "family": "classic",
-                "strategy": "priority",
-                "members": [f"{dialect}/{model}"],
-            }
-            for dialect, model in pairs
-        ],
-        "default_combo": "openai-say",
-        "auth": {"mode": "keys"},
-        "clients": [{"id": "app", "key_sha256": sha256(KEY.encode()).hexdigest()}],
-    }
-    folder = tmp_path_factory.mktemp("matrix")
-    with (
-        RedisServer(needed_redis()) as redis,
-        GatewayProcess(config, redis.url, folder) as gateway,
-    ):
-        yield gateway.base_url
-
-
-@pytest.fixture(scope="module")
-def javascript(node: str, url: str, upstream: EveryDialect) -> dict[str, Any]:
+def javascript(node: str, gateway_url: str, every_dialect: EveryDialect) -> dict[str, Any]:
     """What the JavaScript clients saw: one script asks for all their cells."""
     clients = [row.id for row in ROWS if row.id.startswith("js")]
     wanted = [cell for cell in PROMISES if cell[0] in clients]
@@ -88,9 +36,9 @@ def javascript(node: str, url: str, upstream: EveryDialect) -> dict[str, Any]:
         env={
             **os.environ,
             "NO_COLOR": "1",
-            "SDK_GATEWAY_URL": url,
-            "SDK_APP_KEY": KEY,
-            "SDK_UPSTREAM_URL": upstream.url,
+            "SDK_GATEWAY_URL": gateway_url,
+            "SDK_APP_KEY": APP_KEY,
+            "SDK_UPSTREAM_URL": every_dialect.url,
             "SDK_CELLS": msgspec.json.encode(wanted).decode(),
         },
         capture_output=True,
@@ -104,30 +52,30 @@ def javascript(node: str, url: str, upstream: EveryDialect) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def python(url: str) -> dict[str, MatrixClient]:
-    return {name: client(url, KEY) for name, client in CLIENTS.items()}
+def python(gateway_url: str) -> dict[str, MatrixClient]:
+    return {name: client(gateway_url, APP_KEY) for name, client in CLIENTS.items()}
 
 
 @pytest.mark.parametrize(("client", "dialect", "feature"), PROMISES, ids=NAMES)
 def test_a_cell_of_the_matrix_holds(
     request: pytest.FixtureRequest,
-    upstream: EveryDialect,
+    every_dialect: EveryDialect,
     client: str,
     dialect: str,
     feature: str,
 ) -> None:
-    asked_before = upstream.asked[dialect]
+    asked_before = every_dialect.asked[dialect]
 
     if client in CLIENTS:
         opened = request.getfixturevalue("python")[client]
         seen = seen_by(opened, dialect, feature, name_of(client, dialect))
-        assert upstream.asked[dialect] > asked_before
+        assert every_dialect.asked[dialect] > asked_before
     else:
         seen = request.getfixturevalue("javascript")["/".join((client, dialect, feature))]
 
     assert seen == EXPECTED[feature]
     if feature == "cancellation":
-        until(lambda: name_of(client, dialect) in upstream.left)
+        until(lambda: name_of(client, dialect) in every_dialect.left)
 
 
 def name_of(client: str, dialect: str) -> str:

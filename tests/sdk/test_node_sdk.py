@@ -1,4 +1,4 @@
-"""The official JavaScript SDK: its suite in `node/` runs against the same gateway."""
+"""The official JavaScript SDKs: their suite in `node/` runs against the same gateway."""
 
 import os
 import subprocess
@@ -40,7 +40,19 @@ def texts() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ["chat", "streams", "errors", "patience", "embeddings"])
+SUITES: Final = (
+    "chat",
+    "streams",
+    "errors",
+    "patience",
+    "embeddings",
+    "responses",
+    "messages",
+    "gemini",
+)
+
+
+@pytest.mark.parametrize("name", SUITES)
 def test_javascript_suite_passes(
     node: str, gateway_url: str, simulator: Simulator, name: str
 ) -> None:
