@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import Final
 
 from cluster_gw.core.limits.windows import ROLLING
-from cluster_gw.core.routing.aliases import ALIASES, AUTO, RESERVED
+from cluster_gw.core.routing.aliases import ALIASES, AUTO, PREFIX, RESERVED
 from cluster_gw.core.routing.groups import without_effect
 from cluster_gw.core.routing.presets import PRESETS as SCORED
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.providers.quirks import ACCOUNT_IN_KEY
 from cluster_gw.settings.bundled import provider_facts
-from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of
+from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of, is_plain
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
 from cluster_gw.settings.pool import (
     ComboSettings,
@@ -52,7 +52,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_models(settings, document, faults)
     places = places_of(settings)
     _check_relays(document, places, faults)
-    check_embeddings(settings, document, faults)
+    check_embeddings(settings, document, places, faults)
     _check_combos(settings, document, places, faults)
     _check_clients(settings, document, places, faults)
     _check_prior(settings, document, places, faults)
@@ -163,7 +163,7 @@ def _check_models(settings: Settings, document: Document, faults: Faults) -> Non
     for path, model in models:
         if model.provider not in providers and not isinstance(model.provider, Absent):
             faults.add(at_name(path, "provider"), faults.unknown(model.provider, providers))
-        if not model.model.isprintable() or " " in model.model:
+        if not is_plain(model.model):
             faults.add(at_name(path, "model"), "must be printable and without spaces")
 
 
@@ -191,6 +191,9 @@ def _check_combos(
         _warn_of_idle_options(combo, path, faults)
         _check_members(combo, path, routes, embedding_routes(places), faults)
         _check_profile(combo, path, faults)
+        if combo.id.lower().startswith(PREFIX):
+            told = "is one of the gateway's own names, auto:NAME; name it otherwise"
+            faults.add(at_name(path, "id"), f"{shown(combo.id)} {told}")
     if settings.default_combo not in ids:
         faults.add("default_combo", faults.unknown(settings.default_combo, ids))
 

@@ -90,6 +90,56 @@ def test_what_contradicts_itself_is_refused(
     assert faults(made) == [fault]
 
 
+@pytest.mark.parametrize(
+    ("family", "problem"),
+    [
+        (" a\n", "must be printable and without spaces"),
+        ("a b", "must be printable and without spaces"),
+        ("big", '"big" is a model that chats; name it otherwise'),
+        ("far/big", '"far/big" is a route; name it otherwise'),
+        ("far:big", '"far:big" is a route; name it otherwise'),
+        ("far/small-vectors", '"far/small-vectors" is a route; name it otherwise'),
+        ("auto:smart", '"auto:smart" is one of the gateway\'s own names; name it otherwise'),
+    ],
+)
+def test_a_family_has_a_name_of_its_own(
+    made: dict[str, Any], faults: FaultsOf, family: str, problem: str
+) -> None:
+    made["models"][2]["embedding"] = {"family": family}
+
+    assert faults(made) == [f"models[2].embedding.family: {problem}"]
+
+
+def test_a_family_by_default_has_a_name_of_its_own_as_well(
+    made: dict[str, Any], faults: FaultsOf
+) -> None:
+    made["models"].append({"provider": "local", "model": "big", "embedding": {}})
+
+    assert faults(made) == [
+        f'{LAST}.family: "big" is a model that chats; name it otherwise',
+    ]
+
+
+def test_auto_is_no_family_though_no_combo_has_that_name(
+    made: dict[str, Any], faults: FaultsOf
+) -> None:
+    made["models"][2]["embedding"] = {"family": "Auto"}
+
+    assert faults(made) == [
+        'models[2].embedding.family: "Auto" is one of the gateway\'s own names; name it otherwise'
+    ]
+
+
+@pytest.mark.parametrize("name", ["auto:smart", "Auto:Fast", "auto:mine"])
+def test_no_combo_has_one_of_the_gateways_own_names(
+    base: dict[str, Any], faults: FaultsOf, name: str
+) -> None:
+    base["combos"].append({**base["combos"][0], "id": name})
+
+    told = "is one of the gateway's own names, auto:NAME; name it otherwise"
+    assert faults(base) == [f'combos[{len(base["combos"]) - 1}].id: "{name}" {told}']
+
+
 def test_there_are_none_in_anthropics_dialect(made: dict[str, Any], faults: FaultsOf) -> None:
     made["providers"]["far"]["dialect"] = "anthropic"
 
