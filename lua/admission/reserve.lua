@@ -24,7 +24,8 @@
 -- above that for the caps
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, until 10 min after the lease ended
--- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired
+-- @complexity O(windows + log leases); O(62) for a refusal, O(leases in flight) when one has expired or the
+-- clock stepped far back
 -- @slot {provider.account}
 -- A refusal changes nothing, except that it takes back expired leases and follows a clock that
 -- stepped far back.

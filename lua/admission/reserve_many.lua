@@ -16,7 +16,7 @@
 -- @returns {1, second, then for each lease: requests left this minute, tokens left this minute}, -1 for
 -- no limit; -2 for a lease of which nothing was done: ask `reserve` about it
 -- @returns {0} nothing was done at all: ask `reserve` about each
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, until 10 min after the lease ended
 -- @complexity O(windows * leases + leases * log leases)
 -- @slot {provider.account}

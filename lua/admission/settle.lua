@@ -79,7 +79,7 @@ for n = 1, windows do
       return { err = 'GW_UNREADABLE key ' .. n + 3 }
     end
     local ago, name, text, write = s - bucket, nil, nil, WRITE_TOKENS
-    if ago <= 0 then -- below: everything was moved to the newest second
+    if ago <= 0 then -- below only where an older worker has moved it
       local r_new, t_new = r + requests, t + tokens
       r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
       r, t, rs, ts, write = r_new, t_new, rs + r_new - r, ts + t_new - t, WRITE

@@ -11,7 +11,7 @@
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, then for each lease 1: the estimate was replaced; or 0: nothing was done, ask `settle`}
 -- @returns {0} nothing was done at all: ask `settle` about each
--- @errors GW_BADARG
+-- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by lease id, for 10 min
 -- @complexity O(windows * leases)
 -- @slot {provider.account}
@@ -85,15 +85,15 @@ for n = 1, windows do
       local requests, slot = ARGV[at + 2] - 1, ARGV[at + 3]
       local _, bucket, _, estimate = match(values[2 * i], LEASE)
       local tokens, ago = ARGV[at + 1] - estimate, s - bucket
-      if ago <= 0 then -- below: everything was moved to the newest second
+      if ago <= 0 then -- below only where an older worker moved it
         local r_new, t_new = math.max(r + requests, 0), math.max(t + tokens, 0)
         rs, ts, r, t = rs + r_new - r, ts + t_new - t, r_new, t_new
       elseif ago < SECONDS then
         local one = seconds[bucket]
         if not one then
           local name = slot_name('s', SECOND_FIELDS, bucket)
-          local text = texts[name] or name == slot and values[2 * i + 1] or call('HGET', key, name) or ''
-          one = { slot_get(text, bucket) }
+          local text = texts[name] or name == slot and values[2 * i + 1] or call('HGET', key, name)
+          one = { slot_get(text, bucket, key) }
           one[3], texts[name], seconds[bucket], order[#order + 1] = name, text, one, bucket
         end
         local r_new, t_new = math.max(one[1] + requests, 0), math.max(one[2] + tokens, 0)
@@ -108,13 +108,18 @@ for n = 1, windows do
     local writes = { 'now', format(WRITE, s, r, t, rs, ts, day, ends, drs, dts, count, quiet) }
     for _, bucket in ipairs(order) do
       local one = seconds[bucket]
-      texts[one[3]] = slot_put(texts[one[3]], bucket, one[1], one[2])
+      texts[one[3]] = slot_put(texts[one[3]], bucket, one[1], one[2], key)
     end
     for name, text in pairs(texts) do
       writes[#writes + 1], writes[#writes + 2] = name, text
     end
-    call('HSET', key, unpack(writes))
-    call('HDEL', key, unpack(fields))
+    stored[n].writes, stored[n].fields = writes, fields
+  end
+end
+for n = 1, windows do
+  if stored[n].fields then
+    call('HSET', KEYS[n + 3], unpack(stored[n].writes))
+    call('HDEL', KEYS[n + 3], unpack(stored[n].fields))
   end
 end
 return reply

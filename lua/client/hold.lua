@@ -22,7 +22,7 @@
 -- @returns {0, gate, the same six}; wait is ms until the gate may open, 0 but for a refusal
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent by hold id, until 10 min after the hold ended
--- @complexity O(log holds); O(62) for a refusal, O(holds in flight) when one has expired
+-- @complexity O(log holds); O(62) for a refusal, O(holds in flight) when one has expired or the clock stepped far back
 -- @slot {client}
 -- What is left is -1 where nothing is limited. A refusal changes nothing, except that it takes back
 -- expired holds and follows a clock that stepped far back.

@@ -49,7 +49,7 @@ end
 local is_reclaimed = state == 'X'
 local tokens, money = actual - (is_reclaimed and prompt or estimate), cost - (is_reclaimed and kept or held_cost)
 local ago, name, text = s - bucket, nil, nil
-if ago <= 0 then -- below: everything was moved to the newest second
+if ago <= 0 then -- below only where an older worker has moved it
   local r_new, t_new = r + requests, t + tokens
   r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
   r, t, rs, ts = r_new, t_new, rs + r_new - r, ts + t_new - t

@@ -8,7 +8,7 @@ local function hours_move(key, hour, ends, rs, ts, present, sets)
     return hour, ends, rs, ts, false
   end
   if present < hour then
-    slots_drop(key, 'd', HOUR_FIELDS)
+    ring_restart(key, 'd', HOUR_FIELDS, HOURS, hour - HOURS + 1, present)
   elseif present - hour < HOURS then
     local first = hour + 1 - HOURS
     local old_r, old_t, text = slots_sum(key, 'd', HOUR_FIELDS, first, present - HOURS, hour)
@@ -17,7 +17,7 @@ local function hours_move(key, hour, ends, rs, ts, present, sets)
       kept_r, kept_t = slots_sum(key, 'd', HOUR_FIELDS, present - HOURS + 1, hour - 1)
     end
     sets[#sets + 1] = slot_name('d', HOUR_FIELDS, hour)
-    sets[#sets + 1] = slot_put(text, hour, math.max(rs - old_r - kept_r, 0), math.max(ts - old_t - kept_t, 0))
+    sets[#sets + 1] = slot_put(text, hour, math.max(rs - old_r - kept_r, 0), math.max(ts - old_t - kept_t, 0), key)
     rs, ts = rs - old_r, ts - old_t
   else
     rs, ts = 0, 0
@@ -33,7 +33,7 @@ local function day_move(key, day, ends, rs, ts, day_id, day_end, now, sets)
   if day_id == 0 then
     local hour = math.floor(now / HOUR_MS)
     if is_calendar then
-      slots_drop(key, 'd', HOUR_FIELDS)
+      ring_restart(key, 'd', HOUR_FIELDS, HOURS, day, hour)
       return hour, (hour + 1) * HOUR_MS, rs, ts, true
     end
     return hours_move(key, day, ends, rs, ts, hour, sets)

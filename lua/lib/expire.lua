@@ -30,6 +30,8 @@ local function expire(key, now, place)
         quiet = math.min(quiet, state == 'X' and drop_at or expiry)
         count = state == 'R' and count + 1 or count
       end
+    elseif match(name, '^[sd]%d$') then -- before anything is written
+      slot_head(text, key)
     end
   end
 

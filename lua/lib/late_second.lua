@@ -20,7 +20,7 @@ local function count_late(key, s, r, t, rs, ts, more_r, more_t, sets)
     end
   end
   text = text or call('HGET', key, name)
-  local old_r, old_t = slot_get(text, told)
-  sets[place - 1], sets[place] = name, slot_put(text, told, old_r + more_r, old_t + more_t)
+  local old_r, old_t = slot_get(text, told, key)
+  sets[place - 1], sets[place] = name, slot_put(text, told, old_r + more_r, old_t + more_t, key)
   return r, t, rs + more_r, ts + more_t
 end

@@ -7,7 +7,16 @@ local function without_left(key, name, fields, size, from, to, r, t)
   if buckets <= 0 or buckets >= size then -- nothing has left, or all: readers know that by the time
     return r, t
   end
-  local left_r, left_t = slots_sum(key, name, fields, from - size + 1, to - size)
+  local first, last, left_r, left_t = from - size + 1, to - size, 0, 0
+  local texts = slots_get(key, name, fields, first, last)
+  for bucket = first, last do
+    local text = texts[math.floor(bucket / 8)]
+    if text and not slot_form(text) then -- other records are told all the same, and of this one what stands there
+      return r, t
+    end
+    local slot_r, slot_t = slot_get(text, bucket, key)
+    left_r, left_t = left_r + slot_r, left_t + slot_t
+  end
   return format('%d', math.max(r - left_r, 0)), format('%d', math.max(t - left_t, 0))
 end
 

@@ -12,7 +12,7 @@ local function minute_move(key, s, r, t, rs, ts, second, sets)
     return s, r, t, rs, ts, false, false
   end
   if second < s then
-    slots_drop(key, 's', SECOND_FIELDS)
+    ring_restart(key, 's', SECOND_FIELDS, SECONDS, s - SECONDS + 1, second)
     return second, rs, ts, rs, ts, true, true
   end
   local is_lap = math.floor(s / SECONDS) ~= math.floor(second / SECONDS)
@@ -21,6 +21,6 @@ local function minute_move(key, s, r, t, rs, ts, second, sets)
   end
   local gone_r, gone_t, text = slots_sum(key, 's', SECOND_FIELDS, s + 1 - SECONDS, second - SECONDS, s)
   sets[#sets + 1] = slot_name('s', SECOND_FIELDS, s)
-  sets[#sets + 1] = slot_put(text, s, r, t)
+  sets[#sets + 1] = slot_put(text, s, r, t, key)
   return second, 0, 0, rs - gone_r, ts - gone_t, is_lap, false
 end

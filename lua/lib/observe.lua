@@ -16,14 +16,14 @@ end
 
 local function slot_add(name, bucket, raised, is_tokens)
   local text, place = slot_text(name)
-  local slot_r, slot_t = slot_get(text, bucket)
+  local slot_r, slot_t = slot_get(text, bucket, key)
   if is_tokens then
     slot_t = slot_t + raised
   else
     slot_r = slot_r + raised
   end
   place = place or #sets + 2
-  sets[place - 1], sets[place] = name, slot_put(text, bucket, slot_r, slot_t)
+  sets[place - 1], sets[place] = name, slot_put(text, bucket, slot_r, slot_t, key)
 end
 
 local function raise_minute(raised, is_tokens, hold)

@@ -16,7 +16,7 @@ end
 
 local since_r, since_t = r, t
 for second = math.max(math.floor((now - age - DISPATCH_MS) / SECOND_MS), s - SECONDS + 1), s - 1 do
-  local slot_r, slot_t = slot_get(slot_text(slot_name('s', SECOND_FIELDS, second)), second)
+  local slot_r, slot_t = slot_get(slot_text(slot_name('s', SECOND_FIELDS, second)), second, key)
   since_r, since_t = since_r + slot_r, since_t + slot_t
 end
 local used, since, is_raised = { rs, ts, drs, dts }, { since_r, since_t, since_r, since_t }, false

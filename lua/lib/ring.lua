@@ -15,8 +15,27 @@ local function slots_get(key, name, fields, first, last, also)
   return texts
 end
 
-local function slots_drop(key, name, fields)
-  local names = {}
+local MOVED_AT_ONCE = 400 -- far from what unpack can do
+
+-- Everything counted becomes the bucket `present`: the others go, and leases move with what they are
+-- counted in. Else they would be settled out of what others count there, once time comes to it again.
+-- What was counted before `oldest` had left; such a lease is put where nothing of it is corrected.
+local function ring_restart(key, name, fields, size, oldest, present)
+  local form = name == 's' and '^(%u %d+ %S+ )(%d+)( %d+ %d+ %d+ ?%d* ?%d*)$' or '^(%u %d+ %S+ %d+ )(%d+)( %d+ %d+)$'
+  local flat, sets, names = call('HGETALL', key), {}, {}
+  for at = 1, #flat, 2 do
+    if string.byte(flat[at]) == 64 then -- @
+      local head, bucket, tail = match(flat[at + 1], form)
+      if not head then
+        unreadable_key(key)
+      end
+      sets[#sets + 1] = flat[at]
+      sets[#sets + 1] = head .. (bucket + 0 >= oldest and present or present - size) .. tail
+    end
+  end
+  for first = 1, #sets, MOVED_AT_ONCE do
+    call('HSET', key, unpack(sets, first, math.min(first + MOVED_AT_ONCE - 1, #sets)))
+  end
   for at = 1, fields do
     names[at] = name .. at - 1
   end
@@ -27,7 +46,7 @@ end
 local function slots_sum(key, name, fields, first, last, also)
   local sum_r, sum_t, texts = 0, 0, slots_get(key, name, fields, first, last, also)
   for bucket = first, last do
-    local r, t = slot_get(texts[math.floor(bucket / 8)], bucket)
+    local r, t = slot_get(texts[math.floor(bucket / 8)], bucket, key)
     sum_r, sum_t = sum_r + r, sum_t + t
   end
   return sum_r, sum_t, texts.also

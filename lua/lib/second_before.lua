@@ -12,7 +12,7 @@ if is_plain then
 else
   name = slot_name('s', SECOND_FIELDS, bucket)
   text = call('HGET', key, name)
-  old_r, old_t = slot_get(text, bucket)
+  old_r, old_t = slot_get(text, bucket, key)
 end
 local r_new, t_new = old_r + requests, old_t + tokens
 r_new, t_new = r_new > 0 and r_new or 0, t_new > 0 and t_new or 0
@@ -23,5 +23,5 @@ end
 if is_plain and t_new < 4294967296 then
   text = string.sub(text, 1, at - 1) .. struct.pack('<I2I4', r_new, t_new) .. string.sub(text, at + 6)
 else
-  text = slot_put(text, bucket, r_new, t_new)
+  text = slot_put(text, bucket, r_new, t_new, key)
 end

@@ -7,12 +7,12 @@ end
 -- Takes `back` tokens out of the slot of `bucket`; tells how many there were to take.
 local function slot_take(name, count, bucket, back)
   local slot = slot_name(name, count, bucket)
-  local slot_r, slot_t = slot_get(fields[slot], bucket)
+  local slot_r, slot_t = slot_get(fields[slot], bucket, key)
   if slot_t == 0 then
     return 0
   end
   local left = least_zero(slot_t - back)
-  fields[slot] = slot_put(fields[slot], bucket, slot_r, left)
+  fields[slot] = slot_put(fields[slot], bucket, slot_r, left, key)
   changed[slot] = fields[slot]
   return slot_t - left
 end
@@ -22,7 +22,7 @@ local function take_back(name, text)
     match(text, '^%u %d+ %S+ (%d+) (%d+) (%d+) (%d+) ?(%d*) ?(%d*)$')
   second, period = second + 0, period + 0
   local back, taken = estimate - prompt, 0
-  if second >= s then -- above: everything was moved to the newest second
+  if second >= s then -- above only where an older worker has moved it
     taken = t - least_zero(t - back)
     t = t - taken
   elseif second > s - SECONDS then

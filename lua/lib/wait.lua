@@ -12,7 +12,17 @@ local function ring_wait(key, name, fields, size, unit, newest, is_tokens, need,
     for place = 1, #sets, 2 do
       text = sets[place] == names[at] and sets[place + 1] or text
     end
-    local bytes, eight = struct.unpack('<BI4', text and #text > 5 and text or '\6\0\0\0\0')
+    local bytes, eight = 6, nil
+    if text then
+      bytes, eight = struct.unpack('<BI4', #text > 10 and text or '\0\0\0\0\0')
+      if (bytes ~= 6 and bytes ~= 9 and bytes ~= 14) or (#text - 5) % bytes ~= 0 or #text > 5 + 8 * bytes then
+        for place, known in ipairs(KEYS) do
+          if known == key then
+            error({ err = 'GW_UNREADABLE key ' .. place })
+          end
+        end
+      end
+    end
     if eight == from + at - 1 then
       local form = bytes == 6 and '<I2I4' or bytes == 9 and '<I4I5' or '<I7I7'
       for bucket = math.max(first, eight * 8), math.min(newest, eight * 8 + (#text - 5) / bytes) - 1 do

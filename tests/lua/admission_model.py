@@ -31,6 +31,13 @@ class Held:
     state: str = "R"
 
 
+def moved(bucket: int, before: Ring, after: Ring) -> int:
+    """Where a lease is counted after a step far back: with the rest, or nowhere as it was."""
+    assert before.newest is not None
+    assert after.newest is not None
+    return after.newest - (0 if bucket > before.newest - before.size else after.size)
+
+
 @dataclass
 class Window:
     minute: Ring = field(default_factory=lambda: Ring(MINUTE_BUCKETS, SECOND_MS))
@@ -41,8 +48,12 @@ class Window:
         """Move to the present and give what a refusal leaves: the past, but for a step back."""
         minute, day = deepcopy(self.minute), deepcopy(self.day)
         if self.minute.advance(now_ms):
+            for lease in self.leases.values():
+                lease.second = moved(lease.second, minute, self.minute)
             minute = deepcopy(self.minute)
         if self.day.advance(now_ms):
+            for lease in self.leases.values():
+                lease.hour = moved(lease.hour, day, self.day)
             day = deepcopy(self.day)
         return Window(minute, day, self.leases)
 

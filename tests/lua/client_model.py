@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.ring import Ring
 from cluster_gw.core.limits.windows import MINUTE_BUCKETS
-from tests.lua.admission_model import MARK_MS, SECOND_MS
+from tests.lua.admission_model import MARK_MS, SECOND_MS, moved
 
 
 @dataclass
@@ -70,7 +70,7 @@ class ClientModel:
         if not known:
             self._expire(now_ms)
         before = deepcopy(self.minute)
-        if self.minute.advance(now_ms):
+        if self._advance(now_ms):
             before = deepcopy(self.minute)  # a step far back is written at once
         back_ms = 0
         if before.newest is not None and self.minute.newest is not None:
@@ -128,7 +128,7 @@ class ClientModel:
         if id_ in self.forget_at_ms:
             return "again"
         if counts_request + tokens + cost > 0:
-            self.minute.advance(now_ms)
+            self._advance(now_ms)
             self.minute.add_late(counts_request, tokens, now_ms, age_s)
             self.month = self._month(now_ms)
             self.month.tokens += tokens
@@ -155,6 +155,13 @@ class ClientModel:
         early = {name for name, at in self.forget_at_ms.items() if at > now_ms} - known
         self.forget_at_ms = {n: at for n, at in self.forget_at_ms.items() if n in known}
         return early
+
+    def _advance(self, now_ms: int) -> bool:
+        before = deepcopy(self.minute)
+        is_far_back = self.minute.advance(now_ms)
+        for hold in self.holds.values() if is_far_back else ():
+            hold.second = moved(hold.second, before, self.minute)
+        return is_far_back
 
     def _month(self, now_ms: int) -> Month:
         if self.month is not None and now_ms < self.month.ends_ms:

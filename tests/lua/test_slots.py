@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from redis import Redis
 
-from cluster_gw.core.limits.windows import MINUTE_BUCKETS, Limits
+from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.lease import slot_name
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import MODEL, Admission, texts
@@ -112,16 +112,3 @@ def test_eight_seconds_that_left_make_room_for_others(admission: Admission) -> N
         },
     )
     assert admission.counters(MODEL)["rs"] == 3
-
-
-def test_what_no_script_wrote_counts_as_nothing(admission: Admission) -> None:
-    admission.reserve("a", (MODEL, FREE), estimate=100, now_ms=START_MS)
-    admission.reserve("b", (MODEL, FREE), estimate=5, now_ms=START_MS + 2000)
-    for text in ("", "x", "by hand"):
-        admission.redis.hset(MODEL, slot_name(FIRST), text)
-        admission.reserve(f"c{text}", (MODEL, Limits(rpm=1)), estimate=5, now_ms=START_MS + 2000)
-
-    admission.settle("a", MODEL, actual=30, second=FIRST, now_ms=START_MS + 3000)
-
-    assert field(admission, slot_name(FIRST))[1] == {FIRST: (0, 0)}
-    assert admission.counters(MODEL)["rs"] <= MINUTE_BUCKETS
