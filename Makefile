@@ -123,6 +123,6 @@ ci: ## what continuous integration runs
 
 clean: ## remove everything that was installed or made
 	rm -rf $(VENV) build dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache \
-	  .hypothesis .import_linter_cache tests/sdk/node/node_modules bench/mock/mock \
+	  .hypothesis .import_linter_cache tests/sdk/node/node_modules tests/sdk/.agent bench/mock/mock \
 	  bench/loadgen/loadgen
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,11 +1,18 @@
 """The table of clients in docs/compatibility.md is the one whose cells are tested."""
 
+import re
+from itertools import chain
+from typing import Final
+
 import msgspec
 import pytest
 
 from tests.architecture.test_compatibility import PAGE
+from tests.sdk.agent_packages import LOCK
 from tests.sdk.matrix import EXPECTED, ROWS, cells, written
 from tests.sdk.node_packages import FOLDER
+
+DEV_LOCK: Final = LOCK.with_name("dev.lock")
 
 
 def test_the_page_has_the_table_of_today() -> None:
@@ -27,8 +34,20 @@ def test_a_page_without_a_place_for_the_table_is_refused() -> None:
 
 def test_packages_of_javascript_rows_are_pinned() -> None:
     pinned = msgspec.json.decode((FOLDER / "package.json").read_bytes())["dependencies"]
-    rows = [row.title for row in ROWS if row.id.startswith("js")]
-    named = {word for title in rows for word in title.split("`")[1::2]}
 
-    assert named <= set(pinned)
+    assert packages("js") <= set(pinned)
     assert all(version[0].isdigit() for version in pinned.values())
+
+
+def test_packages_of_python_rows_are_locked_by_content() -> None:
+    locks = [DEV_LOCK.read_text(encoding="utf-8"), LOCK.read_text(encoding="utf-8")]
+    versions = [re.findall(r"(?m)^([a-z0-9-]+)==\S+ \\\n +--hash=sha256:", lock) for lock in locks]
+
+    assert packages("py") <= {name.removesuffix("-slim") for name in chain(*versions)}
+    assert not set(versions[0]) & set(versions[1])
+
+
+def packages(prefix: str) -> set[str]:
+    """What the rows name whose clients begin so."""
+    titles = [row.title for row in ROWS if row.id.startswith(prefix)]
+    return {word for title in titles for word in title.split("`")[1::2]}

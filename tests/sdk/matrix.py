@@ -59,12 +59,19 @@ ROWS: Final = (
     Row("py-responses", "Python `openai`", "responses"),
     Row("py-messages", "Python `anthropic`", "messages"),
     Row("py-gemini", "Python `google-genai`", "Gemini's"),
+    Row("py-agent-chat", "agent of Python's `pydantic-ai`", "chat completions"),
+    Row("py-agent-responses", "agent of Python's `pydantic-ai`", "responses"),
     Row("js-chat", "JavaScript `openai`", "chat completions", embeds=True),
     Row("js-responses", "JavaScript `openai`", "responses"),
     Row("js-messages", "JavaScript `@anthropic-ai/sdk`", "messages"),
     Row("js-gemini", "JavaScript `@google/genai`", "Gemini's"),
-    Row("js-agent-chat", "agent of `ai`, `@ai-sdk/openai`", "chat completions", embeds=True),
-    Row("js-agent-responses", "agent of `ai`, `@ai-sdk/openai`", "responses"),
+    Row(
+        "js-agent-chat",
+        "agent of JavaScript's `ai`, `@ai-sdk/openai`",
+        "chat completions",
+        embeds=True,
+    ),
+    Row("js-agent-responses", "agent of JavaScript's `ai`, `@ai-sdk/openai`", "responses"),
 )
 
 
