@@ -10,8 +10,8 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check lint types contracts fast laws sdk cluster faults soak bench \
-  sim docs manifest lock fmt setup tools ci clean
+.PHONY: help run demo test check lint types contracts fast laws sdk cluster faults fuzz \
+  fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ contracts: $(STAMP) ## which module may import which
 	@$(VENV)/bin/lint-imports --no-logo
 
 fast: $(STAMP) ## tests without worker processes and SDKs
-	@$(PYTEST) -q -m "not cluster and not sdk and not soak"
+	@$(PYTEST) -q -m "not cluster and not sdk and not soak and not fuzz"
 
 laws: $(STAMP) ## properties that every codec, strategy and window keeps
 	@$(PYTEST) -q tests/laws
@@ -50,6 +50,12 @@ cluster: $(STAMP) tools ## several worker processes on one Redis
 
 faults: $(STAMP) tools ## every Redis and upstream call fails once, at every place
 	@$(PYTEST) -m "soak or not soak" tests/faults
+
+fuzz: $(STAMP) ## each decoder under a coverage-guided fuzzer, ten minutes each
+	@nice -n 19 $(PY) -m tests.fuzz --seconds 600
+
+fuzz-quick: $(STAMP) ## the same, twenty seconds each
+	@nice -n 19 $(PY) -m tests.fuzz --seconds 20
 
 soak: $(STAMP) tools ## long sweeps; minutes to hours
 	@$(PYTEST) -m soak

@@ -30,6 +30,8 @@ from cluster_gw.wire.openai_chat import DONE
 from cluster_gw.wire.sse import SseFrame, SseFramer
 
 ERROR: Final = "error"
+MAX_KEPT: Final = 4 * 1_048_576  # bytes of calls: nobody calls like that, and it must have a bound
+CALL_OVERHEAD: Final = 256
 LIFE: Final = frozenset(name.decode() for name in LIFE_EVENTS)
 
 
@@ -61,6 +63,7 @@ class AnthropicStreamDecoder:
         self._pings = 0
         self._calls: dict[int, OpenCall] = {}
         self._call_count = 0
+        self._kept = 0
         self._usage: UsageBody | None = None
 
     @property
@@ -152,7 +155,11 @@ class AnthropicStreamDecoder:
 
     def _begun(self, index: int, block: AnswerBlock, data: bytes, name: bytes) -> StreamEvent:
         if block.type == "tool_use":
-            whole = bytes(block.input).decode() or NO_INPUT
+            whole = bytes(block.input).decode("utf-8", "replace") or NO_INPUT
+            self._kept += len(whole) + CALL_OVERHEAD
+            if self._kept > MAX_KEPT:
+                fault = Fault(kind=FaultKind.TOO_LARGE, message="too many calls of tools")
+                return StreamEvent(raw=data, name=name, fault=fault)
             call = self._calls[index] = OpenCall(number=self._call_count, whole=whole)
             self._call_count += 1
             first = ToolCallDelta(index=call.number, id=block.id or None, name=block.name or "")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cluster_gw.canonical.events import ToolCallDelta, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import malformed_fault
 from cluster_gw.wire.gemini import (
     ANSWER_READER,
@@ -76,8 +77,8 @@ def has_error(body: AnswerBody) -> bool:
 
 
 def document_of(body: AnswerBody) -> dict[str, Any]:
-    """The error object as plain values."""
-    return {"error": read_any(body.error)}
+    """The error object as plain values; bytes of it that are no text become marks."""
+    return {"error": any_document(bytes(body.error).decode("utf-8", "replace").encode())}
 
 
 def parts_of(candidate: Candidate) -> list[SpokenPart]:
@@ -130,7 +131,7 @@ def call_of(call: CallBody, number: int, signature: str) -> ToolCallDelta:
 
 def arguments_of(call: CallBody) -> str:
     """The arguments of a call as JSON text."""
-    return "{}" if bytes(call.args) in ABSENT else bytes(call.args).decode()
+    return "{}" if bytes(call.args) in ABSENT else bytes(call.args).decode("utf-8", "replace")
 
 
 def reason_of(candidate: Candidate, *, has_calls: bool) -> str | None:

@@ -50,6 +50,7 @@ ADDED: Final = "response.output_item.added"
 DONE: Final = "response.output_item.done"
 FUNCTION_CALL: Final = "function_call"
 LONGEST_END: Final = 64
+MAX_CALLS: Final = 4096  # nobody calls so many; what is kept of them must have a bound
 END: Final = b"[DONE]"
 
 
@@ -117,7 +118,9 @@ class ResponsesStreamDecoder:
             self._end(self._last(data, name, event), events)
             events.append(StreamEvent(done=True))
         else:
-            events.append(self._event(data, name, event))
+            said = self._event(data, name, event)
+            self._is_over = said.fault is not None
+            events.append(said)
 
     def _read(self, data: bytes, name: bytes) -> EventBody | Fault:
         """What a frame says, or the fault that it tells of, or is."""
@@ -197,6 +200,9 @@ class ResponsesStreamDecoder:
             return StreamEvent(raw=data, name=name, is_structure=True)
         if place in self._calls:
             return self._called(data, name, place, self._rest_of(place, call_arguments(item)))
+        if len(self._calls) >= MAX_CALLS:
+            fault = Fault(kind=FaultKind.TOO_LARGE, message="too many calls of tools")
+            return StreamEvent(raw=data, name=name, fault=fault)
         self._has_functions = self._has_functions or item.type == FUNCTION_CALL
         number = self._calls[place] = len(self._calls)
         arguments = call_arguments(item)

@@ -100,7 +100,8 @@ class Completions:
         self, completion: Completion, extensions: Mapping[str, Any] | None = None
     ) -> bytes:
         """A buffered chat answer as one of text."""
-        given = read_answer_fields(completion.raw)
+        # Members that nobody read may hold bytes that are no text.
+        given = read_answer_fields(completion.raw.decode("utf-8", "replace").encode())
         document: dict[str, Any] = {
             "object": "text_completion",
             **{name: given[name] for name in HEAD_MEMBERS if name in given},

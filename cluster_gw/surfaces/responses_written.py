@@ -26,6 +26,10 @@ from cluster_gw.surfaces.responses_signature import Kept
 from cluster_gw.surfaces.responses_stream import error_event, frame
 from cluster_gw.wire.json_codec import write
 
+MAX_KEPT: Final = 16 * 1_048_576  # characters, about, of what the last event says again
+PIECE_OVERHEAD: Final = 128
+ITEM_OVERHEAD: Final = 2048
+TOO_LONG: Final = CUT_REASONS["length"]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -60,12 +64,14 @@ class WrittenStream:
     """Writes a sound stream for any run of events; see `surfaces.base.StreamEncoder`.
 
     Text and thoughts follow each other; calls stay open until the answer ends, because other
-    dialects may go on with any of them.
+    dialects may go on with any of them. The last event says the whole answer again, so an answer
+    has a bound: above it nothing more is written, and it ends as one that was too long.
     """
 
     def __init__(self, head: StreamHead) -> None:
         self._head = head
         self._sequence = 0
+        self._kept = 0
         self._output: list[dict[str, Any] | None] = []
         self._speech: OpenItem | None = None
         self._calls: dict[int, OpenItem] = {}
@@ -80,6 +86,10 @@ class WrittenStream:
         self._usage = event.usage or self._usage
         self._finish_reason = event.finish_reason or self._finish_reason
         self._extensions = extensions or self._extensions
+        if self._kept > MAX_KEPT:
+            return b""
+        self._kept += len(event.text) + len(event.reasoning) + len(event.signature)
+        self._kept += PIECE_OVERHEAD + sum([len(call.arguments) for call in event.tool_calls])
         frames: list[bytes] = []
         if event.reasoning:
             self._think(event.reasoning, frames)
@@ -98,6 +108,8 @@ class WrittenStream:
         if not self._output:
             self._begin_message(frames, is_refusal=False)
         cut = CUT_REASONS.get(self._finish_reason or "")
+        if self._kept > MAX_KEPT:
+            cut = TOO_LONG
         status = INCOMPLETE if cut else COMPLETED
         self._close_speech(frames, status if not self._calls else COMPLETED)
         for call in self._calls.values():
@@ -261,6 +273,7 @@ class WrittenStream:
 
     def _new_item(self, kind: str) -> OpenItem:
         place = len(self._output)
+        self._kept += ITEM_OVERHEAD
         return OpenItem(place=place, id=f"{self._head.id}_{place}", kind=kind)
 
     def _announce(self, item: OpenItem, document: dict[str, Any], frames: list[bytes]) -> None:
