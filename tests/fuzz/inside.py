@@ -1,7 +1,6 @@
 """One target in one process, which ends with it: `python -m tests.fuzz.inside TARGET SECONDS`."""
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -23,8 +22,15 @@ class SlowInputError(AssertionError):
     """One input took more CPU than any may."""
 
 
-def fuzz(name: str, seconds: int) -> None:
-    """Run one target; does not come back."""
+def fuzz(name: str, seconds: int, scratch: Path, seed_number: int) -> None:
+    """Run one target; does not come back.
+
+    Args:
+        name: of the target.
+        seconds: how long.
+        scratch: an empty folder, for what is tried.
+        seed_number: of the fuzzer's own randomness; 0 for another one each time.
+    """
     target = targets()[name]
     FOLDER.mkdir(parents=True, exist_ok=True)
 
@@ -40,7 +46,6 @@ def fuzz(name: str, seconds: int) -> None:
     def mutate(data: bytes, max_bytes: int, seed: int) -> bytes:
         return mutated(data, max_bytes, seed, blindly)
 
-    scratch = Path(tempfile.mkdtemp(prefix="cluster-gw-fuzz-"))
     for place, seed in enumerate(seeds(name)):
         (scratch / f"seed-{place}").write_bytes(seed)
     words = FOLDER / "words"
@@ -48,6 +53,7 @@ def fuzz(name: str, seconds: int) -> None:
     arguments = [
         sys.argv[0],
         f"-max_total_time={seconds}",
+        f"-seed={seed_number}",
         f"-timeout={HANG_S}",
         f"-rss_limit_mb={RSS_MB}",
         f"-max_len={MAX_BYTES}",
@@ -61,4 +67,4 @@ def fuzz(name: str, seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    fuzz(sys.argv[1], int(sys.argv[2]))
+    fuzz(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -26,16 +27,26 @@ class Run(msgspec.Struct, frozen=True):
     told: str
 
 
-def fuzzed(name: str, seconds: int) -> Run:
+def fuzzed(name: str, seconds: int, *, seed_number: int = 0) -> Run:
     """Fuzz one target.
+
+    Args:
+        name: of the target.
+        seconds: how long.
+        seed_number: of the fuzzer's own randomness; 0 for another one each time.
 
     Raises:
         subprocess.TimeoutExpired: it goes on long after its time.
     """
-    command = [sys.executable, "-m", "tests.fuzz.inside", name, str(seconds)]
-    done = subprocess.run(
-        command, capture_output=True, cwd=ROOT, timeout=seconds + GRACE_S, check=False
-    )
+    words = [sys.executable, "-m", "tests.fuzz.inside", name, str(seconds)]
+    with tempfile.TemporaryDirectory(prefix="cluster-gw-fuzz-") as scratch:
+        done = subprocess.run(
+            [*words, scratch, str(seed_number)],
+            capture_output=True,
+            cwd=ROOT,
+            timeout=seconds + GRACE_S,
+            check=False,
+        )
     told = (done.stdout + done.stderr).decode("utf-8", "replace")
     counts = COUNT.findall(told)
     return Run(
