@@ -1,9 +1,20 @@
 """Embeddings in the internal language: what is asked for, what a model does, what came back.
 
-There is one form of a request, OpenAI's; upstreams of every dialect are asked out of it.
+There is one form of a request, OpenAI's; upstreams of every dialect are asked out of it. What only
+Gemini's form can say is kept beside it, for upstreams that have such words.
 """
 
+from enum import StrEnum
+
 import msgspec
+
+
+class EmbeddingForm(StrEnum):
+    """How an answer holds its vectors."""
+
+    OPENAI = "openai"
+    GEMINI_BATCH = "gemini-batch"
+    GEMINI_SINGLE = "gemini-single"
 
 
 class EmbeddingAsk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -14,12 +25,19 @@ class EmbeddingAsk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         token_counts: of each input, where they are token numbers; empty where they are texts.
         dimensions: length of each vector; None leaves it to the model.
         is_base64: vectors as base64 of little-endian float32 instead of arrays of numbers.
+        form: of the answer.
+        contents: each input as a client of Gemini's form gave it, members by their names; else
+            empty.
+        unsaid: members of `contents` that OpenAI's form has no words for, by name.
     """
 
     count: int
     token_counts: tuple[int, ...] = ()
     dimensions: int | None = None
     is_base64: bool = False
+    form: EmbeddingForm = EmbeddingForm.OPENAI
+    contents: tuple[dict[str, msgspec.Raw], ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 class EmbeddingModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +74,9 @@ class Vectors(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         items: each an array of numbers, or a string of base64, as JSON.
         model: as the upstream calls it; empty when it does not.
-        is_native: the body they came in is OpenAI's, and has them in this order.
+        form: of the body they came in, where it has them in this order; None for any other.
     """
 
     items: tuple[msgspec.Raw, ...]
     model: str = ""
-    is_native: bool = True
+    form: EmbeddingForm | None = EmbeddingForm.OPENAI

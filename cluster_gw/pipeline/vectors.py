@@ -16,7 +16,7 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.vectors import find_flaw
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
-from cluster_gw.surfaces.embeddings import vectors_json
+from cluster_gw.surfaces.base import VectorSurface
 from cluster_gw.wire.vectors import as_base64, as_numbers, is_base64, length_of
 
 AT_ONCE: Final = 16  # vectors: a few ms
@@ -39,7 +39,10 @@ async def fitted(
     flaw = find_flaw(asked, target.route.embedding, lengths)
     if vectors is None or flaw is not None:
         return flawed(flaw or "no vectors")
-    if vectors.is_native and all(is_base64(item) is asked.is_base64 for item in items):
+    surface = exchange.surface
+    if not isinstance(surface, VectorSurface):  # whoever asks for vectors has one
+        raise TypeError(type(surface).__name__)
+    if vectors.form is asked.form and all(is_base64(item) is asked.is_base64 for item in items):
         return completion
     rewrite = as_base64 if asked.is_base64 else as_numbers
     try:
@@ -48,7 +51,7 @@ async def fitted(
         return flawed(f"a vector cannot be read: {error}")
     tokens = exchange.demand.input_tokens
     usage = completion.usage or Usage(prompt_tokens=tokens, total_tokens=tokens)
-    body = vectors_json(written, vectors.model or target.route.model, usage)
+    body = surface.encode_vectors(written, vectors.model or target.route.model, usage)
     return msgspec.structs.replace(completion, raw=body)
 
 

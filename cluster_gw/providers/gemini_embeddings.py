@@ -1,14 +1,15 @@
 """The upstream codec of Gemini's embeddings: `batchEmbedContents`, for one text as for many.
 
 Requests come in OpenAI's form, the one form of them (decision 0053), and that is this codec's
-dialect; headers, errors and quotas are those of Gemini's chat API.
+dialect; what a client of Gemini's own form said beside it goes along.
+Headers, errors and quotas are those of Gemini's chat API.
 """
 
 from collections.abc import Iterable
 from typing import Any, Final
 
 from cluster_gw.canonical.conversation import Translated
-from cluster_gw.canonical.embedding import EmbeddingModel, Vectors
+from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel, Vectors
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -22,8 +23,9 @@ from cluster_gw.providers.openai_errors import (
     malformed_fault,
 )
 from cluster_gw.wire.gemini_embeddings import EMBEDDED_READER, LENGTH_READER, TEXTS_READER
-from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, write
+from cluster_gw.wire.json_codec import Fields, InvalidJsonError, UnexpectedShapeError, write
 
+LENGTH: Final = "outputDimensionality"
 CARRIED: Final = frozenset({"model", "input", "dimensions", "encoding_format"})
 
 
@@ -50,18 +52,28 @@ class GeminiEmbeddingsProvider(GeminiProvider):
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """One request of the batch for each text."""
+        given = () if request.embedding is None else request.embedding.contents
+        if given:
+            return write({"requests": [self._own(fields, model) for fields in given]})
         texts = TEXTS_READER.read(request.fields["input"])
         length = request.fields.get("dimensions")
         common: dict[str, Any] = {"model": path_of(model)}
         if length is not None and LENGTH_READER.read(length) is not None:
-            common["outputDimensionality"] = length
+            common[LENGTH] = length
         if self._model.sizes == ():
-            common.pop("outputDimensionality", None)
+            common.pop(LENGTH, None)
         asked = [
             {**common, "content": {"parts": [{"text": text}]}}
             for text in ([texts] if isinstance(texts, str) else texts)
         ]
         return write({"requests": asked})
+
+    def _own(self, fields: Fields, model: str) -> dict[str, Any]:
+        """A request of a batch by the client's own members, in the name of the upstream's model."""
+        own: dict[str, Any] = {**fields, "model": path_of(model)}
+        if self._model.sizes == ():
+            own.pop(LENGTH, None)
+        return own
 
     @property
     def has_notes(self) -> bool:
@@ -87,10 +99,12 @@ class GeminiEmbeddingsProvider(GeminiProvider):
         found = answer.embeddings or ([] if answer.embedding is None else [answer.embedding])
         if not found:
             return no_vectors(body, "the answer holds no vectors", secret)
+        is_batch = answer.embeddings is not None and answer.embedding is None
+        form = EmbeddingForm.GEMINI_BATCH if is_batch else None
         return Completion(
             raw=body,
             usage=usage_of(answer.usage_metadata),
-            vectors=Vectors(items=tuple([one.values for one in found]), is_native=False),
+            vectors=Vectors(items=tuple([one.values for one in found]), form=form),
         )
 
 

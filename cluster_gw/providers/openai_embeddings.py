@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from cluster_gw.canonical.embedding import EmbeddingModel, Vectors
+import msgspec
+
+from cluster_gw.canonical.conversation import Translated
+from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel, Vectors
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest
@@ -63,6 +66,17 @@ class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
             fields.pop("dimensions", None)
         return quirks.apply(self._quirk, fields, wants_tools=False, notes=notes)
 
+    @property
+    def has_notes(self) -> bool:
+        """Clients of other forms say what this one has no words for."""
+        return True
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same, and what has no words there."""
+        noted = super().encode_noted(request, model)
+        unsaid = () if request.embedding is None else request.embedding.unsaid
+        return msgspec.structs.replace(noted, lost=(*unsaid, *noted.lost)) if unsaid else noted
+
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
@@ -98,7 +112,7 @@ def vectors_of(
         vectors=Vectors(
             items=tuple([one.embedding for one in data]),
             model=answer.model or "",
-            is_native=is_native,
+            form=EmbeddingForm.OPENAI if is_native else None,
         ),
     )
 

@@ -5,7 +5,8 @@ query, from where it is taken at once, so that nothing behind this door ever see
 """
 
 import re
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -16,12 +17,21 @@ from cluster_gw.server.body import Receive
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
 from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.token_counts import TokenCounts
+from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
+from cluster_gw.surfaces.gemini_embeddings import BatchEmbedContents, EmbedContent
 from cluster_gw.surfaces.gemini_stream import ArrayFraming
 
 API: Final = "/v1beta/"
 PREFIXES: Final = (API, "/v1/models")  # the vendor's newer clients call its first version
-CALLS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+UNARY: Final[Mapping[str, Callable[[str], Surface]]] = MappingProxyType(
+    {
+        "generateContent": GenerateContent,
+        "embedContent": EmbedContent,
+        "batchEmbedContents": BatchEmbedContents,
+    }
+)
+CALLS: Final = (*UNARY, "streamGenerateContent", "countTokens")
 CALL: Final = re.compile(rf"/v1(?:beta)?/models/(.+):({'|'.join(CALLS)})")
 KEY: Final = "key"
 KEY_HEADER: Final = b"x-goog-api-key"
@@ -45,8 +55,8 @@ class GeminiDoor:
         model, method = match.groups()
         if method == "countTokens":
             return TokenCounts(CountTokens(model), self._deps, "totalTokens")
-        if method == "generateContent":
-            return Inference(GenerateContent(model), self._deps)
+        if method in UNARY:
+            return Inference(UNARY[method](model), self._deps)
         if wants_events(scope["query_string"]):
             return Inference(GenerateContent(model, stream=True), self._deps)
         surface = GenerateContent(model, stream=True, framing=ArrayFraming)

@@ -128,7 +128,7 @@ def list_for(
         known = catalog.resolve(model) or catalog.families.get(model)
         # Behind a slash too many no name stands, which a request means the default by.
         entry = _entry(catalog, client, _label(catalog, model, known)) if model else None
-        if entry is None or (entry.is_embedding and page is not None):
+        if entry is None or (entry.is_embedding and isinstance(page, Page)):
             return model_not_found(model)
         if isinstance(page, Whole):
             return encode_gemini_model(entry)
@@ -137,10 +137,10 @@ def list_for(
     shown = [one for one in entries if one is not None and (one.available or not only_available)]
     if page is None:
         return encode_models(shown)
-    chats = [one for one in shown if not one.is_embedding]  # what the other two APIs serve here
     if isinstance(page, Whole):
-        return encode_gemini_models(chats)
-    return encode_vendor_models(chats, page)
+        return encode_gemini_models(shown)
+    # Anthropic's API has no embeddings.
+    return encode_vendor_models([one for one in shown if not one.is_embedding], page)
 
 
 def _labels(catalog: Catalog, client: Client) -> Iterator[Label]:

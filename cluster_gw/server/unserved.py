@@ -9,7 +9,7 @@ from cluster_gw.surfaces import SURFACES
 NO_SUCH_METHOD: Final = 405
 SERVED: Final = (
     f"{', '.join(SURFACES)}, /v1/messages/count_tokens, /v1/models, and generateContent, "
-    "streamGenerateContent and countTokens below /v1beta/models"
+    "streamGenerateContent, countTokens, embedContent and batchEmbedContents below /v1beta/models"
 )
 # First parts of paths: versions of vendors' APIs, Azure's deployments, OpenAI's engines of old.
 VENDOR_ROOTS: Final = frozenset(

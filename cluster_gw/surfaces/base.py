@@ -1,13 +1,13 @@
 """What a client-facing codec does; one class per API implements it."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
-from cluster_gw.canonical.events import Completion, StreamEvent
+from cluster_gw.canonical.events import Completion, StreamEvent, Usage
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 
@@ -99,3 +99,17 @@ class Surface(Protocol):
         self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
     ) -> bytes:
         """The body of a buffered answer that came in another dialect."""
+
+
+@runtime_checkable
+class VectorSurface(Protocol):
+    """What the codec of an API for embeddings does besides."""
+
+    def encode_vectors(self, items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:
+        """The body of an answer that no upstream wrote as it is wanted.
+
+        Args:
+            items: vectors in the order of their inputs, encoded as they were asked for.
+            model: as the upstream calls it.
+            usage: reported, or estimated.
+        """

@@ -55,6 +55,10 @@ class Embeddings(ChatCompletions):
             return misshapen(error, REMEDIES)
         return find_problem(facts) or request_of(fields, facts)
 
+    def encode_vectors(self, items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:
+        """The body of an answer that no upstream wrote as it is wanted."""
+        return vectors_json(items, model, usage)
+
 
 def holds_too_much(body: bytes) -> bool:
     """Whether a body surely holds more values than any request has, told without reading it."""
@@ -126,7 +130,7 @@ def invalid(param: str, problem: str) -> ErrorBody:
     return refused("invalid_request", f"{message} {remedy}" if remedy else message, param)
 
 
-def vectors_json(items: list[msgspec.Raw], model: str, usage: Usage) -> bytes:
+def vectors_json(items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:
     """The body of an answer that no upstream wrote as it is wanted."""
     data: list[dict[str, Any]] = [
         {"object": "embedding", "index": place, "embedding": item}

@@ -7,6 +7,7 @@ from cluster_gw.surfaces.models import ListedModel
 from cluster_gw.wire.json_codec import write
 
 METHODS: Final = ("generateContent", "countTokens")
+VECTOR_METHODS: Final = ("embedContent", "batchEmbedContents")
 PREFIX: Final = "models/"
 
 
@@ -27,8 +28,7 @@ def model_json(model: ListedModel) -> dict[str, Any]:
         "baseModelId": model.id,
         "version": "1",
         "displayName": model.name or model.id,
-        # What makes vectors is asked at `/v1/embeddings`, which this API does not name.
-        "supportedGenerationMethods": [] if model.is_embedding else list(METHODS),
+        "supportedGenerationMethods": list(VECTOR_METHODS if model.is_embedding else METHODS),
     }
     if model.context_window is not None:
         entry["inputTokenLimit"] = model.context_window

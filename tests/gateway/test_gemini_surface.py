@@ -7,6 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from cluster_gw.server.gemini import CALLS
 from cluster_gw.simulator.sample_text import expected_text
 from cluster_gw.simulator.server import RunningSimulator
 from tests.fakes.waiting import until_soon
@@ -219,14 +220,14 @@ async def test_other_calls_of_the_api_are_not_served(
 ) -> None:
     gateway = await start()
 
-    response, got = await send(http, f"{gateway.base_url}/v1beta/models/auto:embedContent", {})
+    response, got = await send(http, f"{gateway.base_url}/v1beta/models/auto:predict", {})
 
     assert response.status == 404
     assert msgspec.json.decode(got)["error"]["reason"] == "surface_not_supported"
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"])
-@pytest.mark.parametrize("call", ["generateContent", "streamGenerateContent", "countTokens"])
+@pytest.mark.parametrize("call", CALLS)
 async def test_a_call_is_a_post_and_nothing_else(
     start: Start, http: aiohttp.ClientSession, method: str, call: str
 ) -> None:
@@ -366,7 +367,7 @@ async def test_the_first_version_of_the_api_is_served_beside_openais_listing(
     listing = f"{gateway.base_url}/v1/models"
 
     response, _ = await send(http, f"{listing}/a/one:generateContent", asks("hello"))
-    _, refused = await send(http, f"{listing}/a/one:embedContent", asks("hello"))
+    _, refused = await send(http, f"{listing}/a/one:predict", asks("hello"))
     async with http.get(listing, headers={"x-goog-api-client": "gl-python"}) as answer:
         theirs = await answer.json()
     async with http.get(listing) as answer:

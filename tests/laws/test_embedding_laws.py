@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_gw.canonical.embedding import EmbeddingModel
+from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel
 from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.providers.base import Provider
@@ -56,7 +56,7 @@ def test_what_is_written_for_a_client_is_read_back(
     assert isinstance(completion, Completion)
     assert completion.usage == usage
     assert completion.vectors is not None
-    assert completion.vectors.is_native
+    assert completion.vectors.form is EmbeddingForm.OPENAI
 
 
 @settings(deadline=None)

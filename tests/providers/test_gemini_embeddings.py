@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingModel
+from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingForm, EmbeddingModel
 from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -99,7 +99,7 @@ def test_vectors_are_read(body: bytes, items: list[bytes], usage: Usage | None) 
 
     assert isinstance(found, Completion)
     assert found.vectors is not None
-    assert not found.vectors.is_native
+    assert found.vectors.form is not EmbeddingForm.OPENAI
     assert [bytes(item) for item in found.vectors.items] == items
     assert found.usage == usage
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingModel
+from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingForm, EmbeddingModel
 from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -77,7 +77,7 @@ def test_an_answer_in_order_is_passed_on() -> None:
     assert found.raw == body
     assert found.usage == Usage(prompt_tokens=3, total_tokens=3)
     assert found.vectors is not None
-    assert found.vectors.is_native
+    assert found.vectors.form is EmbeddingForm.OPENAI
     assert [bytes(item) for item in found.vectors.items] == [b"[1]", b'"AACAPw=="']
 
 
@@ -96,7 +96,7 @@ def test_vectors_without_order_are_put_into_it(
     found = vectors(msgspec.json.encode({"data": written}))
 
     assert found.vectors is not None
-    assert not found.vectors.is_native
+    assert found.vectors.form is None
     assert [bytes(item) for item in found.vectors.items] == items
 
 

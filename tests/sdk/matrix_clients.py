@@ -253,6 +253,10 @@ class Gemini:
         assert next(stream).text
         stream.close()
 
+    def embeddings(self, model: str) -> list[float]:
+        [vector] = self._models.embed_content(model=model, contents="hi").embeddings
+        return list(vector.values)
+
 
 CLIENTS: Final[Mapping[str, Callable[[str, str], MatrixClient]]] = MappingProxyType(
     {"py-chat": Chat, "py-responses": Responses, "py-messages": Messages, "py-gemini": Gemini}

@@ -13,7 +13,7 @@ from tests.fakes.waiting import until
 from tests.sdk.agent_packages import installed_agent
 from tests.sdk.gateway_process import ROOT
 from tests.sdk.matrix import EXPECTED, cells
-from tests.sdk.matrix_clients import CLIENTS, Chat, MatrixClient
+from tests.sdk.matrix_clients import CLIENTS, Chat, Gemini, MatrixClient
 from tests.sdk.node_packages import FOLDER
 from tests.sdk.pool import APP_KEY
 
@@ -84,7 +84,7 @@ def seen_by(client: MatrixClient, dialect: str, feature: str, name: str) -> Any:
         client.leave(f"{dialect}-wait", name)
         return "left"
     if feature == "embeddings":
-        assert isinstance(client, Chat)
+        assert isinstance(client, Chat | Gemini)
         return client.embeddings(f"{dialect}/embed")
     call, model = {
         "chat": (client.chat, "say"),

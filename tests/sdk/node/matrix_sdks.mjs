@@ -181,6 +181,8 @@ function gemini(url, key) {
       assert.ok(first.value.text);
       stop.abort();
     },
+    embeddings: async (model) =>
+      (await models.embedContent({ model, contents: "hi" })).embeddings[0].values,
   };
 }
 
