@@ -42,7 +42,8 @@ class Conditions:
     @property
     def are_known(self) -> bool:
         """Whether anything is known to be wrong; mostly nothing is."""
-        return self._board.bars_any or bool(self._models.unwell) or bool(self._providers.outages)
+        models, providers = self._models.unwell, self._providers.outages
+        return self._board.bars_any or bool(models.entries) or bool(providers.entries)
 
     @property
     def toolless(self) -> frozenset[tuple[str, str]]:

@@ -138,7 +138,7 @@ class Admissions:
             return self._stand_in.reserve(
                 plan, target, lease_id, demand, ttl_ms=ttl_ms, register=note
             )
-        if self.refusals or self.bars:
+        if self.refusals.entries or self.bars.entries:
             barred = self._barring(plan, demand.total_tokens)
             if barred is not None:
                 return barred
@@ -196,7 +196,7 @@ class Admissions:
                 a row.
         """
         plan = self._plans.of(lease.target)
-        if self.refusals or self.bars:
+        if self.refusals.entries or self.bars.entries:
             self._note_freed(plan)
         self.tallies.add(plan.statistics, settlement.sample, settlement.tokens)
         if self._stand_in is not None:
@@ -246,7 +246,7 @@ class Admissions:
 
     def _barring(self, plan: Plan, demand_tokens: int) -> Refusal | None:
         now_s = self._monotonic_s()
-        if self.bars:
+        if self.bars.entries:
             barred = self.bars.barring(plan.health, HEALTH_SCOPES, now_s)
             if barred is not None:
                 return barred

@@ -38,19 +38,23 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Bars:
-    """Bars by the key of the health record."""
+    """Bars by the key of the health record.
+
+    Attributes:
+        entries: for those who only ask whether there are any, as each request does.
+    """
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
-        self._bars: dict[str, Bar] = {}
+        self.entries: dict[str, Bar] = {}
         self._well_at_ms: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._bars)
+        return len(self.entries)
 
     def clear(self) -> None:
         """Believe nothing any more."""
-        self._bars.clear()
+        self.entries.clear()
         self._well_at_ms.clear()
 
     def refused(self, record: str, gate: Gate, wait_ms: int, now_s: float) -> None:
@@ -60,7 +64,7 @@ class Bars:
     def hear(self, event: HealthEvent, now_s: float) -> None:
         """Take over what an event says, at once."""
         if event.gate is None:
-            self._bars.pop(event.record, None)
+            self.entries.pop(event.record, None)
             if len(self._well_at_ms) < self._max_entries:
                 self._well_at_ms[event.record] = event.at_ms
         else:
@@ -75,21 +79,21 @@ class Bars:
             server_now_ms: the server's clock at `now_s`.
             now_s: monotonic seconds.
         """
-        newer = {name: bar for name, bar in self._bars.items() if bar.at_ms >= snapshot.at_ms}
+        newer = {name: bar for name, bar in self.entries.items() if bar.at_ms >= snapshot.at_ms}
         well = {name: at for name, at in self._well_at_ms.items() if at >= snapshot.at_ms}
-        self._bars, self._well_at_ms = {}, well
+        self.entries, self._well_at_ms = {}, well
         for name, view in snapshot.health.items():
             bar = bar_of(view, server_now_ms)
             if bar is not None and name not in well:
                 self._put(name, bar.gate, bar.until_ms - server_now_ms, now_s, snapshot.at_ms)
-        self._bars.update(newer)
+        self.entries.update(newer)
 
     def forget_trial(self, records: Iterable[str]) -> None:
         """Ask again at once: this worker has just ended the trial of one of these, if it had it."""
         for record in records:
-            bar = self._bars.get(record)
+            bar = self.entries.get(record)
             if bar is not None and bar.gate is Gate.TRIAL_TAKEN:
-                del self._bars[record]
+                del self.entries[record]
 
     def barring(
         self, records: Iterable[str], scopes: Iterable[str], now_s: float
@@ -103,11 +107,11 @@ class Bars:
         """
         found: tuple[float, Gate, str] | None = None
         for record, scope in zip(records, scopes, strict=True):
-            bar = self._bars.get(record)
+            bar = self.entries.get(record)
             if bar is None:
                 continue
             if now_s >= bar.until_s:
-                del self._bars[record]
+                del self.entries[record]
             elif found is None or bar.opens_at_s > found[0]:
                 found = bar.opens_at_s, bar.gate, scope
         if found is None:
@@ -120,13 +124,13 @@ class Bars:
         """List what is barred now: record, by what, and when that ends (monotonic seconds)."""
         return [
             (record, bar.gate, bar.opens_at_s)
-            for record, bar in self._bars.items()
+            for record, bar in self.entries.items()
             if bar.opens_at_s > now_s
         ]
 
     def _put(self, record: str, gate: Gate, wait_ms: int, now_s: float, at_ms: int) -> None:
-        if len(self._bars) >= self._max_entries and record not in self._bars:
-            self._bars.clear()  # what is barred still is: Redis says so again
+        if len(self.entries) >= self._max_entries and record not in self.entries:
+            self.entries.clear()  # what is barred still is: Redis says so again
         opens_at_s = now_s + wait_ms / MS_PER_S
         until_s = min(opens_at_s, now_s + BELIEVE_S)
-        self._bars[record] = Bar(gate=gate, opens_at_s=opens_at_s, until_s=until_s, at_ms=at_ms)
+        self.entries[record] = Bar(gate=gate, opens_at_s=opens_at_s, until_s=until_s, at_ms=at_ms)

@@ -133,13 +133,13 @@ class ModelHealth:
 
     def barring(self, model: ModelName) -> Refusal | None:
         """Give the bench of a model as a refusal, with the time left; None without one."""
-        if not self.unwell:
+        if not self.unwell.entries:
             return None
         return self.unwell.barring(self._keys.model(*model), self._monotonic_s())
 
     def is_marked(self, model: ModelName) -> bool:
         """Whether a success of this model is worth booking."""
-        if not self.unwell:
+        if not self.unwell.entries:
             return False
         return self.unwell.is_marked(self._keys.model(*model), self._monotonic_s())
 

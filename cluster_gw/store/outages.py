@@ -31,21 +31,25 @@ class Known(msgspec.Struct, kw_only=True):
 
 
 class Outages:
-    """Providers that are not simply well, by name; almost always empty."""
+    """Providers that are not simply well, by name; almost always empty.
+
+    Attributes:
+        entries: for those who only ask whether there are any, as each request does.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, Known] = {}
+        self.entries: dict[str, Known] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.entries)
 
     def note(self, provider: str, standing: ProviderStanding, now_s: float) -> None:
         """Take over what Redis told of a provider, unless something later is known."""
-        known = self._known.pop(provider, None)
+        known = self.entries.pop(provider, None)
         if known is not None and known.standing.seen_ms > standing.seen_ms:
-            self._known[provider] = known
+            self.entries[provider] = known
         elif standing.state is not BreakerState.CLOSED or standing.failed:
-            self._known[provider] = Known(
+            self.entries[provider] = Known(
                 standing=standing,
                 opens_at_s=now_s + standing.wait_ms / MS_PER_S,
                 doubted_until_s=now_s + WITHIN_MS / MS_PER_S,
@@ -54,7 +58,7 @@ class Outages:
 
     def barring(self, provider: str, now_s: float) -> Refusal | None:
         """Give the open breaker of a provider as a refusal, with the time left; None without."""
-        known = self._known.get(provider)
+        known = self.entries.get(provider)
         if known is None or now_s >= known.opens_at_s:
             return None
         left_ms = round((known.opens_at_s - now_s) * MS_PER_S)
@@ -62,16 +66,16 @@ class Outages:
 
     def is_shut(self, provider: str) -> bool:
         """Whether a provider lets only a trial through, as far as is known here."""
-        known = self._known.get(provider)
+        known = self.entries.get(provider)
         return known is not None and known.standing.state is not BreakerState.CLOSED
 
     def tells_success(self, provider: str, now_s: float) -> bool:
         """Whether a success is worth telling now; true at most once a second for a provider."""
-        known = self._known.get(provider)
+        known = self.entries.get(provider)
         if known is None:
             return False
         if known.standing.state is BreakerState.CLOSED and now_s >= known.doubted_until_s:
-            del self._known[provider]
+            del self.entries[provider]
             return False
         if now_s - known.told_at_s < REPORT_EVERY_S:
             return False

@@ -119,7 +119,7 @@ class ProviderHealth:
         provider, now_s = lease.target.host, self._monotonic_s()
         self._succeeded_s[provider] = now_s
         if self.trials.pop(lease.id, None) is not None or (
-            self.outages and self.outages.tells_success(provider, now_s)
+            self.outages.entries and self.outages.tells_success(provider, now_s)
         ):
             self._report(lease, Sign.SUCCESS, rest_ms)
 

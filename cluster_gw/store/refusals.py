@@ -35,21 +35,25 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusals:
-    """A bounded memory of refusals by subject: whatever hashable names the refused window."""
+    """A bounded memory of refusals by subject: whatever hashable names the refused window.
+
+    Attributes:
+        entries: for those who only ask whether there are any, as each request does.
+    """
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
-        self._entries: dict[tuple[Hashable, bool], Remembered] = {}
+        self.entries: dict[tuple[Hashable, bool], Remembered] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def remember(
         self, subject: Hashable, refusal: Refusal, *, demand_tokens: int, now_s: float
     ) -> None:
         """Keep a refusal of `subject`; token gates bar only demands at least as large."""
         place = (subject, refusal.gate in TOKEN_GATES)
-        before = self._entries.pop(place, None)
+        before = self.entries.pop(place, None)
         opens_at_s = now_s + refusal.retry_after_ms / 1000
         # Demands that are too large never fit; the cap still lets a changed limit through.
         believed_s = REMEMBER_MAX_S if refusal.gate is Gate.TOO_LARGE else opens_at_s - now_s
@@ -61,18 +65,18 @@ class Refusals:
         )
         if before is not None and now_s < before.until_s and before.demand_tokens < demand_tokens:
             entry = before  # still true, and it bars more
-        self._entries[place] = entry
-        if len(self._entries) > self._max_entries:
+        self.entries[place] = entry
+        if len(self.entries) > self._max_entries:
             self._shrink(now_s)
 
     def barring(self, subject: Hashable, *, demand_tokens: int, now_s: float) -> Refusal | None:
         """Give the refusal that still stands against a demand on `subject`, with the time left."""
         for is_token in (False, True):
-            entry = self._entries.get((subject, is_token))
+            entry = self.entries.get((subject, is_token))
             if entry is None:
                 continue
             if now_s >= entry.until_s:
-                del self._entries[subject, is_token]
+                del self.entries[subject, is_token]
             elif not is_token or demand_tokens >= entry.demand_tokens:
                 left_ms = max(0, round((entry.opens_at_s - now_s) * 1000))
                 return Refusal(
@@ -82,11 +86,11 @@ class Refusals:
 
     def forget_slot(self, subject: Hashable) -> None:
         """Ask again at once: this worker has just freed a slot of `subject`."""
-        entry = self._entries.get((subject, False))
+        entry = self.entries.get((subject, False))
         if entry is not None and entry.refusal.gate is Gate.CONCURRENCY:
-            del self._entries[subject, False]
+            del self.entries[subject, False]
 
     def _shrink(self, now_s: float) -> None:
-        alive = [(place, entry) for place, entry in self._entries.items() if now_s < entry.until_s]
+        alive = [(place, entry) for place, entry in self.entries.items() if now_s < entry.until_s]
         # Half, so that a full memory is not swept for each new refusal; the oldest go first.
-        self._entries = dict(alive[-(self._max_entries // 2) :])
+        self.entries = dict(alive[-(self._max_entries // 2) :])

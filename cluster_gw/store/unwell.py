@@ -29,32 +29,36 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unwell:
-    """A bounded memory of models that are not well, by the key of their record."""
+    """A bounded memory of models that are not well, by the key of their record.
+
+    Attributes:
+        entries: for those who only ask whether there are any, as each request does.
+    """
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
-        self._models: dict[str, Known] = {}
+        self.entries: dict[str, Known] = {}
 
     def __len__(self) -> int:
-        return len(self._models)
+        return len(self.entries)
 
     def note(self, record: str, standing: ModelStanding, now_s: float) -> None:
         """Take over what Redis told of one model, unless something later is known."""
-        known = self._models.pop(record, None)
+        known = self.entries.pop(record, None)
         if known is not None and known.standing.seen_ms > standing.seen_ms:
-            self._models[record] = known
+            self.entries[record] = known
             return
         bench_left_ms = standing.bench_left_ms
         if not bench_left_ms and not standing.is_marked:
             return
         benched_until_s = now_s + bench_left_ms / MS_PER_S
-        self._models[record] = Known(
+        self.entries[record] = Known(
             standing=standing,
             benched_until_s=benched_until_s,
             believed_until_s=max(benched_until_s, now_s + BELIEVED_S),
         )
-        if len(self._models) > self._max_entries:
-            del self._models[next(iter(self._models))]
+        if len(self.entries) > self._max_entries:
+            del self.entries[next(iter(self.entries))]
 
     def note_all(
         self,
@@ -66,12 +70,12 @@ class Unwell:
         """Take over a look at many models, taken at `seen_ms`: those not among it are well."""
         well = ModelStanding(seen_ms=seen_ms)
         for record in looked_at:
-            if record in standings or record in self._models:
+            if record in standings or record in self.entries:
                 self.note(record, standings.get(record, well), now_s)
 
     def barring(self, record: str, now_s: float) -> Refusal | None:
         """Give the bench of a model as a refusal, with the time left; None without one."""
-        known = self._models.get(record)
+        known = self.entries.get(record)
         if known is None or now_s >= known.benched_until_s:
             return None
         left_ms = round((known.benched_until_s - now_s) * MS_PER_S)
@@ -79,10 +83,10 @@ class Unwell:
 
     def is_marked(self, record: str, now_s: float) -> bool:
         """Whether a success of this model is worth telling: it has points, or failures count."""
-        known = self._models.get(record)
+        known = self.entries.get(record)
         if known is None:
             return False
         if now_s >= known.believed_until_s:
-            del self._models[record]
+            del self.entries[record]
             return False
         return known.standing.is_marked

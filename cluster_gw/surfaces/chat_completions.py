@@ -19,6 +19,7 @@ from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
 from cluster_gw.surfaces.chat_conversation import conversation_of
 from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_repair import repair
+from cluster_gw.surfaces.chat_split import LONG_BYTES, read_split
 from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream, extended
 from cluster_gw.surfaces.refusals import misshapen, refused
 from cluster_gw.surfaces.wishes import take_wishes
@@ -65,8 +66,7 @@ class ChatCompletions:
         try:
             excess = excess_of_body(body)
             if excess is None:
-                fields = read_fields(body)
-                facts = CHAT_READER.read(body)
+                fields, facts = read_members(body)
                 excess = excess_of(facts, len(body))
         except InvalidJsonError as error:
             return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
@@ -114,6 +114,16 @@ class ChatCompletions:
     ) -> bytes:
         """The body of a buffered answer that came in another dialect."""
         return write({**answer_json(answer, head), **(extensions or {})})
+
+
+def read_members(body: bytes) -> tuple[Fields, ChatBody]:
+    """The raw members of a body, and what is read of them.
+
+    Raises:
+        InvalidJsonError, UnexpectedShapeError: it is no request.
+    """
+    split = read_split(body) if len(body) >= LONG_BYTES else None
+    return split or (read_fields(body), CHAT_READER.read(body))
 
 
 def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:

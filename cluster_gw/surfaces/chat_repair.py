@@ -12,6 +12,7 @@ from cluster_gw.wire.openai_chat import ChatBody, Message
 
 NULLABLE: Final = ("tools", "tool_choice", "parallel_tool_calls")
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
+SELDOM: Final = frozenset((*NULLABLE, *LENGTH_FIELDS))
 MAX_STOPS: Final = 4  # the format's own bound
 NULL: Final = b"null"
 
@@ -20,12 +21,8 @@ ITEMS_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
 
 def repair(fields: Fields, body: ChatBody) -> None:
     """Change in place what the tolerance list allows and the format does not."""
-    for name in NULLABLE:
-        if name in fields and bytes(fields[name]) == NULL:
-            del fields[name]
-    for name in LENGTH_FIELDS:
-        if name in fields and (count := getattr(body, name)) is not None and count <= 0:
-            del fields[name]
+    if not SELDOM.isdisjoint(fields):
+        drop_empty(fields, body)
     if body.tool_choice == "any":
         fields["tool_choice"] = raw("required")
     if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
@@ -33,6 +30,16 @@ def repair(fields: Fields, body: ChatBody) -> None:
     in_parts = [message for message in body.messages if isinstance(message.content, list)]
     if in_parts and any(map(has_bare_text, in_parts)):
         fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
+
+
+def drop_empty(fields: Fields, body: ChatBody) -> None:
+    """Leave out what clients send empty in place of leaving it out."""
+    for name in NULLABLE:
+        if name in fields and bytes(fields[name]) == NULL:
+            del fields[name]
+    for name in LENGTH_FIELDS:
+        if name in fields and (count := getattr(body, name)) is not None and count <= 0:
+            del fields[name]
 
 
 def has_bare_text(message: Message) -> bool:

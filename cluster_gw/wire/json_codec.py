@@ -105,13 +105,21 @@ def read_fields(body: bytes) -> Fields:
         InvalidJsonError: no JSON, or a string that is not UTF-8.
         UnexpectedShapeError: not an object.
     """
-    # Raw members are skipped, not read, so their strings are checked here, whole and at once.
+    check_utf8(body)
+    return FIELDS_READER.read(body)
+
+
+def check_utf8(body: bytes) -> None:
+    """Raw members are skipped, not read, so their strings are checked here, whole and at once.
+
+    Raises:
+        InvalidJsonError: a string of it is not UTF-8.
+    """
     if not body.isascii():
         try:
             body.decode()
         except UnicodeDecodeError:
             raise InvalidJsonError("body is not UTF-8") from None
-    return FIELDS_READER.read(body)
 
 
 def read_any(data: bytes | msgspec.Raw) -> Any:

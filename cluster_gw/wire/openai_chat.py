@@ -66,10 +66,13 @@ class ProviderWishes(msgspec.Struct):
     sort: SortBy | SortWish | None = None
 
 
+Messages = Annotated[list[Message], msgspec.Meta(min_length=1)]
+
+
 class ChatBody(msgspec.Struct):
     """What is read of a request; members that are not read are not checked."""
 
-    messages: Annotated[list[Message], msgspec.Meta(min_length=1)]
+    messages: Messages
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -178,6 +181,7 @@ class AnswerBody(msgspec.Struct):
 
 
 CHAT_READER: Final = JsonReader[ChatBody](ChatBody)
+MESSAGES_READER: Final = JsonReader[list[Message]](Messages)
 CHUNK_READER: Final = JsonReader[ChunkBody](ChunkBody)
 ANSWER_READER: Final = JsonReader[AnswerBody](AnswerBody)
 STREAM_OPTIONS_READER: Final = JsonReader[dict[str, msgspec.Raw] | None](

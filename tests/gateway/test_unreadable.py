@@ -53,7 +53,7 @@ def told(gateway: Gateway) -> list[Mapping[str, Any]]:
 
 def forget_refusals(gateway: Gateway) -> None:
     """Let the second pass in which a refusal is believed."""
-    gateway.engine._admissions.refusals._entries.clear()
+    gateway.engine._admissions.refusals.entries.clear()
 
 
 def capped(simulator: RunningSimulator) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 import asyncio
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, cast
 
 from cluster_gw.pipeline.relay import KeepAlive
 from cluster_gw.pipeline.reply import Reply
+from tests.fakes.stepped_loop import SteppedLoop
 
 
 class Sent:
@@ -19,39 +20,40 @@ class Sent:
         self.bodies.append(message["body"])
 
 
-def keepalive(sent: Sent) -> KeepAlive:
-    return KeepAlive(Reply(sent), b": keep-alive\n\n", asyncio.get_running_loop(), every_s=0.03)
+def keepalive(sent: Sent, loop: SteppedLoop) -> KeepAlive:
+    return KeepAlive(Reply(sent), b": keep-alive\n\n", cast("Any", loop), every_s=15.0)
 
 
 async def test_a_quiet_stream_gets_a_comment_line() -> None:
-    sent = Sent()
-    alive = keepalive(sent)
+    sent, loop = Sent(), SteppedLoop()
+    alive = keepalive(sent, loop)
 
-    await asyncio.sleep(0.08)
+    await loop.pass_s(44.0)
     alive.stop()
 
     assert sent.bodies == [b": keep-alive\n\n"] * 2
 
 
 async def test_a_stream_that_talks_gets_none() -> None:
-    sent = Sent()
-    alive = keepalive(sent)
+    sent, loop = Sent(), SteppedLoop()
+    alive = keepalive(sent, loop)
 
     for _ in range(8):
         await alive.piece(b"x")
-        await asyncio.sleep(0.01)
+        await loop.pass_s(14.0)
     alive.stop()
 
     assert sent.bodies == [b"x"] * 8
 
 
 async def test_a_comment_never_lands_inside_a_piece_that_is_still_being_written() -> None:
-    sent = Sent()
-    alive = keepalive(sent)
+    sent, loop = Sent(), SteppedLoop()
+    alive = keepalive(sent, loop)
 
     sent.open.clear()
     writing = asyncio.create_task(alive.piece(b"x"))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)
+    await loop.pass_s(40.0)
     sent.open.set()
     await writing
     alive.stop()

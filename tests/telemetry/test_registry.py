@@ -7,7 +7,7 @@ from cluster_gw.telemetry.catalog import (
     WORKERS,
     MetricKind,
 )
-from cluster_gw.telemetry.registry import Registry
+from cluster_gw.telemetry.registry import MOST_WAITING, Registry
 
 
 def family(registry: Registry, name: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -41,6 +41,17 @@ def test_histogram_buckets_are_cumulative_and_end_with_everything() -> None:
     assert samples["_bucket", (("le", "+Inf"), ("mode", "stream"))] == 3
     assert samples["_count", (("mode", "stream"),)] == 3
     assert samples["_sum", (("mode", "stream"),)] == pytest.approx(1000.011)
+
+
+def test_observations_beyond_what_may_wait_are_counted_at_once() -> None:
+    registry = Registry()
+    for _ in range(MOST_WAITING + 5):
+        registry.observe(REQUEST_SECONDS, "stream", value=0.006)
+
+    assert len(registry.histogram(REQUEST_SECONDS, "stream").waiting) == 5
+    assert family(registry, "gw_request_seconds")["_count", (("mode", "stream"),)] == (
+        MOST_WAITING + 5
+    )
 
 
 def test_readers_run_before_a_snapshot() -> None:
