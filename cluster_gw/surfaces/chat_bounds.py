@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.wire.json_codec import JsonReader
-from cluster_gw.wire.openai_chat import AnyObject, ChatBody
+from cluster_gw.wire.openai_chat import AnyObject, ChatBody, Message
 
 MAX_MESSAGES: Final = 20_000
 MAX_PARTS: Final = 2_000  # of one message
@@ -54,20 +54,25 @@ def excess_of_body(body: bytes) -> Excess | None:
     return Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
 
 
-def excess_of(body: ChatBody, size_bytes: int) -> Excess | None:
-    """The bound that a request of that many bytes exceeds."""
+def excess_of(body: ChatBody, in_parts: list[Message], size_bytes: int) -> Excess | None:
+    """The bound that a request exceeds.
+
+    Args:
+        body: the request.
+        in_parts: its messages whose content is an array.
+        size_bytes: of the whole.
+    """
     if size_bytes <= UNCOUNTED_BYTES:
         return None
     if len(body.messages) > MAX_MESSAGES:
         return too_many_messages(len(body.messages))
     total = 0
-    for place, message in enumerate(body.messages):
-        if isinstance(message.content, list):
-            count = len(message.content)
-            total += count
-            if count > MAX_PARTS:
-                path = f"messages[{place}].content"
-                return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
+    for message in in_parts:
+        count = len(message.content or ())
+        total += count
+        if count > MAX_PARTS:
+            path = f"messages[{body.messages.index(message)}].content"
+            return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
     if total > MAX_ALL_PARTS:
         return Excess(
             "messages",

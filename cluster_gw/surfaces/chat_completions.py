@@ -67,15 +67,17 @@ class ChatCompletions:
             excess = excess_of_body(body)
             if excess is None:
                 fields, facts = read_members(body)
-                excess = excess_of(facts, len(body))
+                # Mostly there are none, and most questions are about them.
+                in_parts = [one for one in facts.messages if type(one.content) is list]
+                excess = excess_of(facts, in_parts, len(body))
         except InvalidJsonError as error:
             return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
         except UnexpectedShapeError as error:
             return misshapen(error, REMEDIES)
         if excess is not None:
             return refused("invalid_request", excess.message, excess.param)
-        repair(fields, facts)
-        return request_of(fields, facts)
+        repair(fields, facts, in_parts)
+        return request_of(fields, facts, is_plain=not in_parts)
 
     def read_conversation(self, request: ChatRequest) -> Conversation:
         """The whole of a request that goes to an upstream of another dialect."""
@@ -126,12 +128,10 @@ def read_members(body: bytes) -> tuple[Fields, ChatBody]:
     return split or (read_fields(body), CHAT_READER.read(body))
 
 
-def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
-    """The request in the internal language."""
+def request_of(fields: Fields, facts: ChatBody, *, is_plain: bool) -> ChatRequest:
+    """The request in the internal language; a plain one has no message made of parts."""
     options = facts.stream_options
     messages = facts.messages
-    texts = [message.content for message in messages if isinstance(message.content, str)]
-    is_plain = len(texts) == len(messages)  # the common request, at a third of the cost
     talk = chat_facts.talk_of(messages)
     return ChatRequest(
         dialect=Dialect.OPENAI,
@@ -144,7 +144,9 @@ def request_of(fields: Fields, facts: ChatBody) -> ChatRequest:
         wants_format=facts.response_format is not None and facts.response_format.type != "text",
         image_count=0 if is_plain else chat_facts.count_images(messages),
         input_characters=tuple(
-            map(len, texts) if is_plain else map(chat_facts.characters_of, messages)
+            [len(one.content or "") for one in messages]  # a third of the cost
+            if is_plain
+            else map(chat_facts.characters_of, messages)
         ),
         system_text=talk.system_text,
         first_user_text=talk.first_user_text,

@@ -19,15 +19,20 @@ NULL: Final = b"null"
 ITEMS_READER: Final = JsonReader[list[msgspec.Raw]](list[msgspec.Raw])
 
 
-def repair(fields: Fields, body: ChatBody) -> None:
-    """Change in place what the tolerance list allows and the format does not."""
+def repair(fields: Fields, body: ChatBody, in_parts: list[Message]) -> None:
+    """Change in place what the tolerance list allows and the format does not.
+
+    Args:
+        fields: the raw members.
+        body: what was read of them.
+        in_parts: the messages whose content is an array.
+    """
     if not SELDOM.isdisjoint(fields):
         drop_empty(fields, body)
     if body.tool_choice == "any":
         fields["tool_choice"] = raw("required")
     if isinstance(body.stop, list) and len(body.stop) > MAX_STOPS:
         fields["stop"] = raw(body.stop[:MAX_STOPS])
-    in_parts = [message for message in body.messages if isinstance(message.content, list)]
     if in_parts and any(map(has_bare_text, in_parts)):
         fields["messages"] = raw(with_text_parts(fields["messages"], body.messages))
 

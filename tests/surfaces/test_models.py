@@ -38,7 +38,7 @@ def test_the_listing_keeps_order_and_leaves_out_the_unknown() -> None:
     }
 
 
-def test_a_model_that_makes_vectors_is_listed_without_methods_that_it_does_not_have() -> None:
+def test_a_model_that_makes_vectors_is_listed_with_its_own_methods() -> None:
     models = [
         ListedModel(id="auto", owned_by="cluster-gw"),
         ListedModel(id="vectors", owned_by="cluster-gw", is_embedding=True),
@@ -48,5 +48,5 @@ def test_a_model_that_makes_vectors_is_listed_without_methods_that_it_does_not_h
 
     assert [one["supportedGenerationMethods"] for one in listed] == [
         ["generateContent", "countTokens"],
-        [],
+        ["embedContent", "batchEmbedContents"],
     ]
