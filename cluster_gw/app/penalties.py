@@ -143,6 +143,7 @@ class Penalties:
         held = {
             "penalty": {
                 "value": points,
+                "hits": standing.hits if standing is not None and points else 0,
                 "failures": 0 if standing is None else standing.failures,
                 "rate_limit_factor": rate_limit_factor(points, policy.max),
             },

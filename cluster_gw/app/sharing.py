@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_gw.app.base import Base
@@ -15,8 +15,11 @@ from cluster_gw.background.runner import Runner
 from cluster_gw.background.snapshot_builder import LOOK_S, SnapshotBuilder
 from cluster_gw.background.snapshot_follower import LOOK_S as FOLLOW_S
 from cluster_gw.background.snapshot_follower import SnapshotFollower
+from cluster_gw.background.speed_ranker import LOOK_S as RANK_S
+from cluster_gw.background.speed_ranker import SpeedRanker
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT
+from cluster_gw.core.routing.speed_ranks import changed_ranks
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import list_hosts, list_models
 from cluster_gw.pipeline.targets import Target
@@ -37,9 +40,10 @@ from cluster_gw.store.hearing import Hearing
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.snapshots import ROLE, Reading, Snapshots
+from cluster_gw.store.speed_ranks import SpeedRankRecord
 from cluster_gw.store.survey import Findings, Survey
 from cluster_gw.telemetry import catalog, events
-from cluster_gw.units import MS_PER_S
+from cluster_gw.units import MS_PER_S, RouteId
 
 UNKNOWN: Final = "unknown"
 DEAF_S: Final = 5.0
@@ -88,6 +92,13 @@ class Sharing:
         self._follower = SnapshotFollower(
             snapshots, on_read=self._take_over, on_unreadable=self._note_unreadable
         )
+        self._speeds = SpeedRankRecord(redis, scripts, keys, worker_id=base.worker_id)
+        self._ranker = SpeedRanker(
+            self._leadership,
+            self._speeds,
+            changed=self._changed_ranks,
+            server_clock_ms=coordination.server_clock_ms,
+        )
         self._hearing = Hearing()
         self._deaf_since_s: float | None = None
         self._reading: tuple[Reading, float] | None = None
@@ -113,6 +124,7 @@ class Sharing:
         runner.every(CAMPAIGN_S, "snapshot_campaign", self._builder.campaign)
         runner.every(LOOK_S, "snapshot_build", self._builder.look)
         runner.every(FOLLOW_S, "snapshot_follow", self._follow)
+        runner.every(RANK_S, "speed_ranks", self._ranker.look)
         runner.every(CONFIG_LOOK_S, "config_look", self._config_watch.look)
 
     async def stop(self) -> None:
@@ -228,7 +240,12 @@ class Sharing:
         for provider, standing in standings.items():
             if standing.state is not BreakerState.CLOSED or standing.failed:
                 found.providers[keys.outage(provider)] = standing
+        found.speed_ranks = (await self._speeds.read()).ranks
         return found
+
+    def _changed_ranks(self, written: Mapping[RouteId, int]) -> Mapping[RouteId, int | None]:
+        routes = self._current.serving.runtime.catalog.routes
+        return changed_ranks(written, routes, self._current.view.signals.routes)
 
     def _note_unreadable(self, detail: str) -> None:
         self._base.log.event(events.SNAPSHOT_UNREADABLE, worker=self._base.worker_id, detail=detail)

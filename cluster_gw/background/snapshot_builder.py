@@ -80,6 +80,7 @@ class SnapshotBuilder(Elected):
             months=found.months,
             models=found.models,
             providers=found.providers,
+            speed_ranks=found.speed_ranks,
         )
         if await self._snapshots.publish(snapshot, term) is None:
             self.refused += 1

@@ -101,6 +101,7 @@ def build_view(
         version=snapshot.version,
         targets=of_targets,
         routes=of_routes,
+        speed_ranks=snapshot.speed_ranks,
         barred=barred,
         is_degraded=is_degraded,
         zero_ms=reading.server_ms - read_at_s * MS_PER_S,

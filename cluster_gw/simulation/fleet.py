@@ -40,6 +40,7 @@ from cluster_gw.units import ClientId, RouteId
 SNAPSHOT_S: Final = 5.0
 NEWS_S: Final = 0.1  # a worker acts on what another one tells within that
 CLIENT: Final = ClientId("simulated")
+SEEDS_APART: Final = 1 << 32  # more than a run has requests
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +103,7 @@ class Fleet:
         behaviours: how its providers are.
         scenario: of the run.
         replicas: workers.
-        seed: of what workers draw.
+        seed: of what workers draw: for each request the same, whichever of them has it.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class Fleet:
         self.is_gated = not pool.strategy.startswith(PLAIN)
         self.state = FleetState(pool.runtime.policy.breaker)
         self._pool = pool
+        self._seed = (seed + 1) * SEEDS_APART
         self._openings = [at_s for at_s, _ in pool.combos]
         self._strategy = strategy_for(pool, behaviours, self.deadline_s)
         self._outage_names = {
@@ -128,13 +130,7 @@ class Fleet:
         }
         self._places = {one.world.name: (place, one) for place, one in enumerate(behaviours)}
         self._replicas = [
-            Replica(
-                self.state,
-                pool.runtime.policy,
-                seed_chance(seed * 1000 + number),
-                self._tell,
-                number=number,
-            )
+            Replica(self.state, pool.runtime.policy, self._tell, number=number)
             for number in range(replicas)
         ]
         self._heap: list[tuple[float, int, Callable[[float], None]]] = []
@@ -211,7 +207,7 @@ class Fleet:
             if strategy.needs_last_good and state.last_good
             else None,
             signals=replica.signals,
-            chance=replica.chance,
+            chance=seed_chance(self._seed + number),
             now_s=asked.at_s,
         )
         state.cursor += 1
@@ -258,7 +254,7 @@ class Fleet:
         reading = Reading(snapshot=self._survey(now_ms), server_ms=now_ms)
         view = build_view(reading, self.runtime, self.plans, due_s)
         for replica in self._replicas:
-            replica.take_over(view.signals)
+            replica.signals = view.signals
 
     def _survey(self, now_ms: int) -> Snapshot:
         state = self.state

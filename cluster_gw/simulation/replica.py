@@ -7,8 +7,6 @@ down, a worker knows from its own bookings at once and from the others a moment 
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from cluster_gw.core.limits.bench import book, is_benched, succeed
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.outage import (
@@ -26,7 +24,6 @@ from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
 from cluster_gw.core.outcome.consequence import Consequence
-from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
 from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.runtime import RoutingPolicy
@@ -54,7 +51,6 @@ class Replica:
     Args:
         state: what all share.
         policy: of the configuration.
-        chance: its own.
         tell: spreads news.
         number: among the workers, from 0.
 
@@ -67,13 +63,11 @@ class Replica:
         self,
         state: FleetState,
         policy: RoutingPolicy,
-        chance: Chance,
         tell: Tell,
         *,
         number: int = 0,
     ) -> None:
         self.number = number
-        self.chance = chance
         self.signals: Signals = NO_SIGNALS
         self.turns = KeyTurns()
         self._state, self._policy, self._tell = state, policy, tell
@@ -81,10 +75,6 @@ class Replica:
         self._trials: set[str] = set()
         self._succeeded_s: dict[str, float] = {}
         self._told_s: dict[str, float] = {}
-
-    def take_over(self, signals: Signals) -> None:
-        """Rank by another snapshot; what is worked out of it belongs to this worker."""
-        self.signals = msgspec.structs.replace(signals, slates={})
 
     def barring(self, target: Target, model: str, now_s: float) -> Refusal | None:
         """What is known here to bar a target beyond itself."""

@@ -79,9 +79,9 @@ KEY_SHAPES: Final = (
         ttl="argument",
         content="A model over all its keys, while there is something to say: as long as points, "
         "failures or a bench count, and 10 min. points: its penalty, decaying since points_since "
-        "(ms); points_by: key and failure that raised it last. failures: those that count for a "
-        "bench: lease id, when (ms), key, code each. bench_until (ms), bench_set_at (ms); "
-        "bench_by: key and code of each failure that set it.",
+        "(ms); points_by: key and failure that raised it last; hits: how often since it was 0. "
+        "failures: those that count for a bench: lease id, when (ms), key, code each. "
+        "bench_until (ms), bench_set_at (ms); bench_by: key and code of each failure that set it.",
     ),
     KeyShape(
         pattern="pb:{<provider>}",
@@ -248,6 +248,14 @@ KEY_SHAPES: Final = (
         "minute, of the day, in flight, end of the calendar day), health, statistics (the sums of "
         "b:… as of at), tokens of the month, unwell models and providers, each by the key they "
         "were read from.",
+    ),
+    KeyShape(
+        pattern="{snap}:speed",
+        type="hash",
+        ttl="none",
+        content="How fast routes were by what was measured, for the time when that is forgotten: "
+        "route (percent-encoded) to its speed rank, 1 (fastest) to 10; _written_at (ms). Routes "
+        "that no configuration has any more go with the next writing.",
     ),
     KeyShape(
         pattern="q:{req<digit>}:<kind>",

@@ -170,6 +170,10 @@ class Keys:
         """Hash: the snapshot that all workers rank by; in one slot with the role `snap`."""
         return f"{self.prefix}:{{snap}}:cur"
 
+    def speed_ranks(self) -> str:
+        """Hash: how fast routes were; in one slot with the role `snap`."""
+        return f"{self.prefix}:{{snap}}:speed"
+
     def overlay(self) -> str:
         """Hash: what was changed of the configuration while everything runs."""
         return f"{self.prefix}:{{cfg}}:overlay"

@@ -35,7 +35,7 @@ FAILURE: Final = "failure"
 NO_CODE: Final = "-"
 LOOKED_AT_ONCE: Final = 100  # models in one call, 0.1 ms
 NOTHING_READ: Final = (0, b"", 0)
-FOUND_VALUES: Final = 5  # for each model of a look that is not well
+FOUND_VALUES: Final = 6  # for each model of a look that is not well
 
 ModelName = tuple[str, str]
 """Provider and upstream model."""
@@ -181,7 +181,10 @@ class ModelHealth:
         keys, reply = await readable([self._keys.model(*model) for model in models], self._run_look)
         _, _, now_ms, *values = reply or NOTHING_READ
         rows = zip(*[iter(values)] * FOUND_VALUES, strict=True)
-        found = {keys[place - 1]: _standing(now_ms, *told) for place, *told in rows}
+        found = {
+            keys[place - 1]: _standing(now_ms, points, since_ms, failures, until_ms, hits)
+            for place, points, since_ms, hits, failures, until_ms in rows
+        }
         return Look(records=keys, found=found, seen_ms=now_ms)
 
     async def _run_look(self, records: Sequence[str]) -> list[Reply]:
@@ -196,12 +199,13 @@ class ModelHealth:
 
 
 def _standing(
-    now_ms: int, points: bytes, since_ms: int, failures: int, until_ms: int
+    now_ms: int, points: bytes, since_ms: int, failures: int, until_ms: int, hits: int = 0
 ) -> ModelStanding:
     return ModelStanding(
         seen_ms=now_ms,
         points=float(points),
         since_ms=since_ms,
+        hits=hits,
         failures=failures,
         benched_until_ms=until_ms,
     )

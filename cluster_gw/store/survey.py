@@ -5,7 +5,7 @@ few are on their way at once, since this worker serves requests meanwhile.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -22,6 +22,7 @@ from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import Plans
 from cluster_gw.store.statistics import is_present, read_month, read_record, read_whole
 from cluster_gw.store.unreadable import readable
+from cluster_gw.units import RouteId
 
 AT_ONCE: Final = 32  # records in a call: 50 us, 250 us when all of them slept for hours
 CALLS: Final = 25  # on their way at the same time
@@ -40,6 +41,7 @@ class Findings(msgspec.Struct, kw_only=True):
         months: tokens of the present month, by record of statistics.
         models: of those that are not well over all their keys; read apart.
         providers: of those that are not well as a whole; read apart.
+        speed_ranks: by route; read apart.
     """
 
     at_ms: int = 0
@@ -49,6 +51,7 @@ class Findings(msgspec.Struct, kw_only=True):
     months: dict[str, int] = {}
     models: dict[str, ModelStanding] = {}
     providers: dict[str, ProviderStanding] = {}
+    speed_ranks: Mapping[RouteId, int] = {}
 
 
 class Survey(ScriptCaller):

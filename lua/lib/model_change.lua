@@ -6,9 +6,10 @@ local function model_points(record)
   local current = math.min(math.max(0, record.points - periods), most)
   local after = math.min(math.max(0, current + points), most)
   if after == 0 then
-    record.points, record.points_since, record.points_by = 0, 0, ''
+    record.points, record.points_since, record.points_by, record.hits = 0, 0, '', 0
   elseif points > 0 then
     record.points, record.points_since, record.points_by = after, now, by .. ':' .. code
+    record.hits = (current > 0 and record.hits or 0) + 1
   else
     record.points = after
     record.points_since = math.min(record.points_since + math.ceil(periods * decay), now)

@@ -7,8 +7,6 @@ import httpx
 import msgspec
 import pytest
 
-from cluster_gw.core.routing.signals import RouteSignals
-from cluster_gw.core.routing.statistics import Statistics
 from cluster_gw.pipeline.view import View
 from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
@@ -229,10 +227,8 @@ async def test_model_shows_the_speed_rank_that_was_measured_beside_the_operators
     gateway: Gateway, admin: httpx.AsyncClient
 ) -> None:
     before = (await admin.get("/api/models/a/one")).json()
-    signals = gateway.current.view.signals
-    fast = Statistics(successes=40.0, output_tokens=1e6, latency_ms=4000.0)
-    routes = {**signals.routes, RouteId("a/one"): RouteSignals(statistics=fast)}
-    gateway.current.view = View(signals=msgspec.structs.replace(signals, routes=routes))
+    signals, ranks = gateway.current.view.signals, {RouteId("a/one"): 1}
+    gateway.current.view = View(signals=msgspec.structs.replace(signals, speed_ranks=ranks))
 
     after = (await admin.get("/api/models/a/one")).json()
     sent_back = await admin.put("/api/models/a/one", json=after)

@@ -80,6 +80,7 @@ async def test_bench_and_penalty_of_a_model_are_shown_and_forgotten_by_another_w
     assert refused == 429
     assert "bench" in row["reasons"]
     assert row["penalty"]["value"] > 0
+    assert row["penalty"]["hits"] == 1
     assert row["penalty"]["rate_limit_factor"] < 1
     assert answered == 200
     assert await reasons(first) == {"recent_errors"}

@@ -15,7 +15,7 @@ from tests.gateway.test_snapshot import build
 BALANCED: Final = [{"id": "auto", "members": "all"}]
 MEMBERS: Final = {
     *("rank", "route", "provider", "model", "match_tier", "score", "base", "factors"),
-    *("multipliers", "adjustments", "reasons", "half_open", "keys"),
+    *("multipliers", "adjustments", "reasons", "half_open", "speed_rank", "keys"),
 }
 FAILS: Final = {"kind": "status", "code": 500}
 

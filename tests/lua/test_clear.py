@@ -81,7 +81,7 @@ def test_model_loses_its_points_and_its_bench(
     reply = clear("model", RECORD, now_ms=NOW_MS + 1000)
 
     assert reply == [1, "ok", 1]
-    assert models.look("m", now_ms=NOW_MS + 1000)[3:] == [1, "0", 0, 0, 0]
+    assert models.look("m", now_ms=NOW_MS + 1000)[3:] == [1, "0", 0, 0, 0, 0]
     late = models.book("b", bench=bench, reserved_at_ms=NOW_MS, now_ms=NOW_MS + 2000)
     assert late[2] == 0
     fresh = models.book("c", bench=bench, reserved_at_ms=NOW_MS + 1500, now_ms=NOW_MS + 2000)

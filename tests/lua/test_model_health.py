@@ -40,7 +40,7 @@ def test_look_tells_only_of_models_that_are_not_well(model: ModelScripts) -> Non
     model.book("a", points=3.0)
     model.book("b")
 
-    assert model.look("other", "m", "third") == [1, "ok", NOW_MS, 2, "3", NOW_MS, 2, 0]
+    assert model.look("other", "m", "third") == [1, "ok", NOW_MS, 2, "3", NOW_MS, 1, 2, 0]
     assert model.look("other") == [1, "ok", NOW_MS]
 
 

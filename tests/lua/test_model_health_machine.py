@@ -147,6 +147,7 @@ class ModelHealthMachine(ScriptMachine):
             expected["points"] = f"{self.penalty.points:.17g}"
             expected["points_since"] = str(self.penalty.since_ms)
             expected["points_by"] = self.points_by
+            expected["hits"] = str(self.penalty.hits)
         if self.bench.failures:
             expected["failures"] = " ".join(
                 f"{one.lease} {one.at_ms} {self.why[one.lease].replace(':', ' ')}"

@@ -19,7 +19,7 @@ from cluster_gw.core.limits.windows import (
 )
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import HEALTH, MODEL, NOW_MS, STATISTICS, WHOLE, Admission
+from tests.lua.calls import HEALTH, MODEL, NOW_MS, STATISTICS, WHOLE, Admission, texts
 
 KEYS = Keys("gw1")
 LEAD, SNAPSHOT = KEYS.lead("snap"), KEYS.snapshot()
@@ -31,7 +31,7 @@ class SnapshotScripts:
 
     def __init__(self, redis: Redis, scripts: Scripts) -> None:
         self.redis = redis
-        names = ("elect", "publish", "read", "look")
+        names = ("elect", "publish", "read", "look", "rank")
         self._scripts = {n: redis.register_script(scripts[f"snapshot/{n}"].text) for n in names}
 
     def elect(self, owner: str, now_ms: int = NOW_MS) -> list[Any]:
@@ -45,6 +45,9 @@ class SnapshotScripts:
 
     def look(self, names: list[str], kinds: str, now_ms: int = NOW_MS) -> list[Any]:
         return self._call("look", names, [kinds, now_ms])
+
+    def rank(self, owner: str, fence: int, *words: str | float, now_ms: int = NOW_MS) -> list[Any]:
+        return self._call("rank", [LEAD, KEYS.speed_ranks()], [owner, fence, *words, now_ms])
 
     def _call(self, name: str, keys: list[str], args: list[Any]) -> list[Any]:
         reply: list[Any] = self._scripts[name](keys=keys, args=args)
@@ -189,3 +192,38 @@ def test_a_look_without_a_letter_for_each_key_is_refused(
 ) -> None:
     with pytest.raises(ResponseError, match="GW_BADARG"):
         snapshot.look([MODEL], kinds)
+
+
+def test_ranks_are_written_by_who_has_the_role_alone(snapshot: SnapshotScripts) -> None:
+    fence = snapshot.elect("one")[2]
+
+    replies = [
+        snapshot.rank("one", fence, "a", 3, "b", 10),
+        snapshot.rank("one", fence, "a", 3, "b", 0, "c", 0, now_ms=NOW_MS + 5),
+        snapshot.rank("two", fence, "a", 9),
+        snapshot.rank("one", fence + 1, "a", 9),
+        snapshot.rank("one", fence, "a", 9, now_ms=NOW_MS + TERM_MS),
+    ]
+
+    assert replies == [
+        [1, "ok", 2, NOW_MS],
+        [1, "ok", 1, NOW_MS + 5],
+        [0, "stale", 0, NOW_MS],
+        [0, "stale", 0, NOW_MS],
+        [0, "stale", 0, NOW_MS + TERM_MS],
+    ]
+    assert texts(snapshot.redis, KEYS.speed_ranks()) == {"a": "3", "_written_at": str(NOW_MS + 5)}
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("a",), ("a", 11), ("a", -1), ("a", 1.5), ("", 1), ("a b", 1), ("_a", 1)]
+)
+def test_what_is_no_rank_of_a_route_is_refused_before_anything_is_written(
+    snapshot: SnapshotScripts, words: tuple[Any, ...]
+) -> None:
+    fence = snapshot.elect("one")[2]
+
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        snapshot.rank("one", fence, "good", 1, *words) if words else snapshot.rank("one", fence)
+
+    assert not snapshot.redis.exists(KEYS.speed_ranks())

@@ -44,10 +44,12 @@ class Penalty(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         points: as of `since_ms`, 0 to the policy's maximum.
         since_ms: from when on they decay.
+        hits: how often they were raised since there were none.
     """
 
     points: float = 0.0
     since_ms: int = 0
+    hits: int = 0
 
 
 NO_PENALTY = Penalty()
@@ -81,13 +83,15 @@ def change(penalty: Penalty, points: float, policy: PenaltyPolicy, now_ms: int) 
 
     A failure starts the next period of decay; a success leaves the running one as it is.
     """
-    after = min(max(0.0, points_at(penalty, policy, now_ms) + points), policy.max)
+    before = points_at(penalty, policy, now_ms)
+    after = min(max(0.0, before + points), policy.max)
     if not after:
         return NO_PENALTY
     if points > 0:
-        return Penalty(points=after, since_ms=now_ms)
+        return Penalty(points=after, since_ms=now_ms, hits=1 + (penalty.hits if before else 0))
     passed_ms = math.ceil(periods(penalty, policy, now_ms) * policy.decay_s * MS_PER_S)
-    return Penalty(points=after, since_ms=min(penalty.since_ms + passed_ms, now_ms))
+    since_ms = min(penalty.since_ms + passed_ms, now_ms)
+    return Penalty(points=after, since_ms=since_ms, hits=penalty.hits)
 
 
 def periods(penalty: Penalty, policy: PenaltyPolicy, now_ms: int) -> int:

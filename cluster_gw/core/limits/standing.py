@@ -14,6 +14,7 @@ class ModelStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         seen_ms: when it was so, by the server's clock.
         points: of its penalty as of `since_ms`; `points_at` tells those of later times.
         since_ms: from when on they decay.
+        hits: how often they were raised since there were none, where that was asked for.
         failures: those that count for a bench.
         benched_until_ms: end of its bench, 0 for none.
     """
@@ -21,6 +22,7 @@ class ModelStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     seen_ms: int
     points: float = 0.0
     since_ms: int = 0
+    hits: int = 0
     failures: int = 0
     benched_until_ms: int = 0
 

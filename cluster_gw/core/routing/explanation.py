@@ -12,6 +12,7 @@ from cluster_gw.core.outcome.trace import Skipped
 from cluster_gw.core.routing.catalog import Route
 from cluster_gw.core.routing.ranking import Adjustment, Factor, Multiplier, Ranked, Ranking
 from cluster_gw.core.routing.signals import UNKNOWN_ROUTE, Signals
+from cluster_gw.core.routing.speed_ranks import speed_rank_of
 from cluster_gw.units import RouteId
 
 
@@ -40,6 +41,7 @@ class ExplainedRoute(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         rank: from 1.
         half_open: it may be called, but has to prove itself again.
+        speed_rank: the operator's, else as measured, 1 (fastest) to 10: what a chain is sorted by.
         keys: in the order in which they are tried.
     """
 
@@ -55,6 +57,7 @@ class ExplainedRoute(msgspec.Struct, frozen=True, kw_only=True):
     adjustments: tuple[Adjustment, ...]
     reasons: tuple[str, ...]
     half_open: bool
+    speed_rank: int | None = None
     keys: tuple[ExplainedKey, ...]
 
 
@@ -163,5 +166,6 @@ def _explain_place(rank: int, ranked: Ranked, signals: Signals, keys_of: KeysOf)
         adjustments=ranked.adjustments,
         reasons=ranked.reasons,
         half_open=signals.routes.get(route.id, UNKNOWN_ROUTE).half_open,
+        speed_rank=speed_rank_of(route, signals.speed_ranks),
         keys=tuple(keys_of(route)),
     )

@@ -100,6 +100,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
         version: of the snapshot; 0 before the first.
         targets: by route and key.
         routes: by route.
+        speed_ranks: by route, as they stand for all workers.
         barred: routes none of whose keys may be asked for, and until when that is so.
         is_degraded: few providers are usable, so nothing is spent on trying.
         zero_ms: the server's clock, ms since the epoch, when this worker's monotonic one was 0.
@@ -110,6 +111,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
     targets: Mapping[RouteId, Mapping[KeyId, TargetSignals]] = {}
     routes: Mapping[RouteId, RouteSignals] = {}
+    speed_ranks: Mapping[RouteId, int] = {}
     barred: Mapping[RouteId, Bar] = {}
     is_degraded: bool = False
     zero_ms: float = 0.0

@@ -16,6 +16,7 @@ from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.usage import WindowUse
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.units import RouteId
 
 
 class HealthView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -57,6 +58,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         months: tokens used since the month (UTC) began, by record of statistics; only some.
         models: by record, those of models that are not well over all their keys.
         providers: by record, those of providers that are not well as a whole.
+        speed_ranks: by route, those that were written down.
     """
 
     version: int = 0
@@ -69,6 +71,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     months: Mapping[str, int] = {}
     models: Mapping[str, ModelStanding] = {}
     providers: Mapping[str, ProviderStanding] = {}
+    speed_ranks: Mapping[RouteId, int] = {}
 
 
 NO_SNAPSHOT: Final = Snapshot()

@@ -3,21 +3,17 @@
 An operator sorts a chain once and goes on from there; nothing here looks at limits or health.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from cluster_gw.core.routing.axes import USUAL_RANK, lower_median, speed_score
+from cluster_gw.core.routing.axes import USUAL_RANK, lower_median
 from cluster_gw.core.routing.catalog import Member, Route
-from cluster_gw.core.routing.signals import RouteSignals
-from cluster_gw.core.routing.statistics import Statistics
+from cluster_gw.core.routing.speed_ranks import SpeedRanks, speed_rank_of
 from cluster_gw.units import RouteId
 
 MONTH_DAYS: Final = 30
-MEASURED_FROM: Final = 20.0  # attempts, by weight, that say something of speed
-SPEED_RANKS: Final = 9  # steps between the fastest rank, 1, and the slowest
 
 
 class SortPreset(StrEnum):
@@ -32,7 +28,7 @@ def sort_members(
     preset: SortPreset,
     members: Sequence[Member],
     routes: Mapping[RouteId, Route],
-    known: Mapping[RouteId, RouteSignals] = MappingProxyType({}),
+    written: SpeedRanks = MappingProxyType({}),
 ) -> tuple[Member, ...]:
     """Put the members of a combo in order; their flags stay, and equal ones keep their order.
 
@@ -41,17 +37,10 @@ def sort_members(
             Frontier one; budget is tokens a month.
         members: of the combo.
         routes: of the catalogue.
-        known: how routes did lately; says how fast those are that have no `speed_rank`.
+        written: how fast routes were; of those that have no `speed_rank` of the operator.
     """
-    badness = _BADNESS[preset](list(routes.values()), known)
+    badness = _BADNESS[preset](list(routes.values()), written)
     return tuple(sorted(members, key=lambda member: badness(routes[member.route])))
-
-
-def measured_speed_rank(statistics: Statistics) -> int | None:
-    """The place of a route by what was measured, 1 (fastest) to 10; None while that is little."""
-    if statistics.successes + statistics.timeouts < MEASURED_FROM:
-        return None
-    return 1 + math.floor((1.0 - speed_score(statistics)) * SPEED_RANKS + 0.5)
 
 
 def month_tokens(route: Route) -> int:
@@ -64,24 +53,21 @@ Badness = Callable[[Route], float]
 """Gives what routes are sorted by, the smallest first."""
 
 
-def _stupidity(_routes: Sequence[Route], _known: Mapping[RouteId, RouteSignals]) -> Badness:
+def _stupidity(_routes: Sequence[Route], _written: SpeedRanks) -> Badness:
     return lambda route: -route.intelligence
 
 
-def _slowness(routes: Sequence[Route], known: Mapping[RouteId, RouteSignals]) -> Badness:
+def _slowness(routes: Sequence[Route], written: SpeedRanks) -> Badness:
     usual = lower_median([r.speed_rank for r in routes if r.speed_rank is not None]) or USUAL_RANK
 
     def rank(route: Route) -> float:
-        if route.speed_rank is not None:
-            return route.speed_rank
-        seen = known.get(route.id)
-        measured = None if seen is None else measured_speed_rank(seen.statistics)
-        return usual if measured is None else measured
+        found = speed_rank_of(route, written)
+        return usual if found is None else found
 
     return rank
 
 
-def _poverty(_routes: Sequence[Route], _known: Mapping[RouteId, RouteSignals]) -> Badness:
+def _poverty(_routes: Sequence[Route], _written: SpeedRanks) -> Badness:
     return lambda route: -month_tokens(route)
 
 

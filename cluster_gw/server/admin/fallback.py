@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from cluster_gw.core.routing.catalog import Combo, Member
 from cluster_gw.core.routing.sorting import SortPreset, sort_members
+from cluster_gw.core.routing.speed_ranks import speed_rank_of
 from cluster_gw.errors import ClientFault
 from cluster_gw.server.admin.answers import invalid, nothing_called, read_json, told
 from cluster_gw.server.admin.combos import noun_of
@@ -81,7 +82,7 @@ class Fallback:
             SortPreset(name),
             combo.members,
             current.serving.runtime.catalog.routes,
-            current.view.signals.routes,
+            current.view.signals.speed_ranks,
         )
         await self._write(combo, {one.route: one.enabled for one in members}, request)
         return self._told(combo.id)
@@ -101,7 +102,9 @@ class Fallback:
         return [self._shown(member, place) for place, member in enumerate(combo.members, 1)]
 
     def _shown(self, member: Member, priority: int) -> dict[str, Any]:
-        route = self._desk.deps.current.serving.runtime.catalog.routes[member.route]
+        current = self._desk.deps.current
+        route = current.serving.runtime.catalog.routes[member.route]
+        written = current.view.signals.speed_ranks
         return {
             "route": route.id,
             "provider": route.provider,
@@ -110,6 +113,8 @@ class Fallback:
             "priority": priority,
             "enabled": member.enabled,
             "model_enabled": route.enabled,
+            "speed_rank": speed_rank_of(route, written),
+            "speed_rank_measured": written.get(route.id),
             "keys": [key.id for key in route.keys],
         }
 

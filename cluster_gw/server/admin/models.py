@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from starlette.routing import Route
 
-from cluster_gw.core.routing.sorting import measured_speed_rank
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.items import Item, Items
 from cluster_gw.server.admin.read_only import ReadOnly
@@ -28,17 +27,16 @@ def model_routes(desk: Desk) -> list[Route]:
 def show_model(desk: Desk, model: Item) -> dict[str, Any]:
     """Give a model, its routes (several behind relays), and the keys that may serve it.
 
-    Also the speed rank of its fastest route by what was measured lately, 1 (fastest) to 10; null
-    while that is little.
+    Also the speed rank of its fastest route by what was measured and written down, 1 (fastest) to
+    10; null without any.
     """
     routes = [
         route
         for route in desk.deps.current.serving.runtime.catalog.routes.values()
         if (route.provider, route.model) == (model["provider"], model["model"])
     ]
-    known = desk.deps.current.view.signals.routes
-    seen = [known[route.id].statistics for route in routes if route.id in known]
-    ranks = [rank for one in seen if (rank := measured_speed_rank(one)) is not None]
+    written = desk.deps.current.view.signals.speed_ranks
+    ranks = [written[route.id] for route in routes if route.id in written]
     return {
         **model,
         "speed_rank_measured": min(ranks, default=None),

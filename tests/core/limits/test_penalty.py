@@ -52,7 +52,7 @@ def test_points_stop_at_the_maximum() -> None:
     for _ in range(7):
         penalty = change(penalty, 3.0, POLICY, T0)
 
-    assert penalty == Penalty(points=10.0, since_ms=T0)
+    assert penalty == Penalty(points=10.0, since_ms=T0, hits=7)
 
 
 def test_record_ends_with_its_last_point() -> None:
@@ -60,6 +60,15 @@ def test_record_ends_with_its_last_point() -> None:
 
     assert change(penalty, -1.0, POLICY, T0 + 1) == NO_PENALTY
     assert change(NO_PENALTY, -1.0, POLICY, T0) == NO_PENALTY
+
+
+def test_hits_count_from_the_last_time_there_were_no_points() -> None:
+    once = change(NO_PENALTY, 3.0, POLICY, T0)
+    twice = change(once, 1.0, POLICY, T0 + 1)
+
+    assert (once.hits, twice.hits) == (1, 2)
+    assert change(twice, -1.0, POLICY, T0 + 2).hits == 2
+    assert change(twice, 1.0, POLICY, T0 + 4 * DECAY_MS + 1).hits == 1
 
 
 def test_success_does_not_delay_the_decay() -> None:
@@ -79,7 +88,7 @@ def test_clock_set_back_neither_adds_nor_takes_points() -> None:
     penalty = change(NO_PENALTY, 3.0, POLICY, T0)
 
     assert points_at(penalty, POLICY, T0 - 10**9) == 3.0
-    assert change(penalty, -1.0, POLICY, T0 - 500) == Penalty(points=2.0, since_ms=T0 - 500)
+    assert change(penalty, -1.0, POLICY, T0 - 500) == Penalty(points=2.0, since_ms=T0 - 500, hits=1)
 
 
 @given(changes=CHANGES)
