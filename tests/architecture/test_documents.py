@@ -184,13 +184,14 @@ def test_every_dependency_is_locked() -> None:
         assert {name.replace(".", "-") for name in names} <= locked
 
 
-def test_decisions_are_numbered_without_a_gap_and_each_is_listed_once_in_order() -> None:
+def test_each_decision_has_a_number_of_its_own_and_is_listed_once_in_order() -> None:
     names = sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))
     titles = [read(f"docs/decisions/{name}").partition("\n")[0][:7] for name in names]
     index = read("docs/decisions/README.md")
 
-    numbers = [f"{number:04}" for number in range(1, len(names) + 1)]
-    assert [name[:4] for name in names] == numbers
+    # Gaps are numbers that are being worked on, or were not needed.
+    numbers = [name[:4] for name in names]
+    assert len(set(numbers)) == len(numbers)
     assert titles == [f"# {number} " for number in numbers]
     assert re.findall(r"(?m)^\| \[(\d{4})\]\((\d{4}-[a-z0-9-]+\.md)\) \|", index) == [
         (name[:4], name) for name in names
