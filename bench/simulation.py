@@ -1,7 +1,7 @@
 """The whole sweep: does the bandit lose less than usual strategies, and do many workers act as one?
 
 `make sim` writes bench/results/simulation.md and docs/convergence.png anew; it takes a core for
-half an hour.
+half an hour. It ends with 1 when a claim does not hold.
 """
 
 import importlib
@@ -14,7 +14,9 @@ from typing import Final
 import click
 import msgspec
 
+from bench.drawn import HELD_OUT, draw_scenario
 from bench.fleets import fleets_in_markdown, fleets_of
+from bench.verdicts import FULL_USE, judge, verdicts_in_markdown
 from cluster_gw.settings.sections import RoutingSettings
 from cluster_gw.simulation.convergence import compare
 from cluster_gw.simulation.pool import BANDIT, BASELINES, COMPARED, PLAIN
@@ -22,13 +24,15 @@ from cluster_gw.simulation.reading import find, list_bundled, read_scenario
 from cluster_gw.simulation.report import in_markdown, regrets_in_markdown, turns_in_markdown
 from cluster_gw.simulation.scenario import Scenario
 from cluster_gw.simulation.sweep import Outcome, sweep
-from cluster_gw.store.scripts import load_scripts
+from cluster_gw.store.scripts import Scripts, load_scripts
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench" / "results" / "simulation.md"
 PICTURE: Final = ROOT / "docs" / "convergence.png"
 WORKERS: Final = 3
-FULL_USE: Final = 0.85
+MOST_SEEDS: Final = 4
+"""Times as many seeds where it is not told whether workers differ."""
+DRAWN_SEEDS: Final = 3
 AS_PLAIN: Final = tuple(f"{PLAIN}{one}" for one in BASELINES)
 INTRO: Final = """# Simulation: results
 
@@ -65,10 +69,12 @@ def main(seeds: int, scenarios: tuple[str, ...], out: Path) -> None:
             as_installed(scenario), (BANDIT,), seeds=seeds, replicas=WORKERS, scripts=scripts
         )
         untuned.append(exchanged(outcomes[-1], installed))
-        fleets.append(fleets_of(scenario, seeds, scripts))
+        fleets.append(fleets_of(scenario, seeds, scripts, most=MOST_SEEDS * seeds))
         print(regrets_in_markdown(outcomes[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
+    verdicts = judge(outcomes, fleets)
     parts = [
         INTRO,
+        verdicts_in_markdown(verdicts),
         verdict(outcomes, plain, untuned),
         regrets_in_markdown(outcomes),
         PLAIN_INTRO,
@@ -84,8 +90,26 @@ def main(seeds: int, scenarios: tuple[str, ...], out: Path) -> None:
             "## Away from a provider that falls\n\nFrom 99 % to 20 % of calls that go well, at 20 "
             "requests a second; in the mean of all seeds.\n\n" + turns_in_markdown(turns),
             "![share of requests that try it](../../docs/convergence.png)\n",
+            drawn_in_markdown(scripts),
         ]
     out.write_text("\n".join([*parts, in_markdown(outcomes)]), encoding="utf-8")
+    print(verdicts_in_markdown(verdicts))
+    if not all(one.holds for one in verdicts):
+        sys.exit(1)
+
+
+def drawn_in_markdown(scripts: Scripts) -> str:
+    """How the bandit does in scenarios that were drawn at random, and that nothing was set by."""
+    outcomes = [
+        sweep(draw_scenario(number), COMPARED, seeds=DRAWN_SEEDS, replicas=WORKERS, scripts=scripts)
+        for number in HELD_OUT
+    ]
+    won = sum(bool(one.beats_all()) for one in outcomes)
+    return (
+        f"## Drawn at random\n\nLeast regret in {won} of {len(outcomes)} scenarios of "
+        f"`bench/drawn.py` by which nothing was set, {DRAWN_SEEDS} seeds each.\n\n"
+        + regrets_in_markdown(outcomes)
+    )
 
 
 def as_installed(scenario: Scenario) -> Scenario:

@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Generator, Mapping
 from typing import Final
+from zlib import crc32
 
 import msgspec
 import uvicorn
@@ -28,6 +29,7 @@ from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
 from cluster_gw.background.schema_watch import SchemaWatch
 from cluster_gw.errors import ScriptContractError
+from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.control import ControlPlane
 from cluster_gw.server.inference import Deps
@@ -118,6 +120,7 @@ class Worker:
         self._losses = Seldom(time.monotonic)
         self._configuration = Configuration(base, log=self.log, registry=self._registry)
         self._current = self._configuration.current
+        self._current.turns = KeyTurns(crc32(options.worker_id.encode()))
 
     async def run(self) -> int:
         """Serve until told to stop."""

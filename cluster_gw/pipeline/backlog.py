@@ -44,23 +44,28 @@ class KeyTurns:
     """Whose turn it is among the keys of each route, for all requests of a worker.
 
     Each route has turns of its own: with one count for all, a load that alternates between two
-    routes would never come to the second key of either.
+    routes would never come to the second key of either. Workers begin at different keys, so that
+    many of them do not prefer the first one.
+
+    Args:
+        start: the first turn, at least 0.
     """
 
-    __slots__ = ("_taken",)
+    __slots__ = ("_start", "_taken")
 
-    def __init__(self) -> None:
+    def __init__(self, start: int = 0) -> None:
+        self._start = start
         self._taken: dict[RouteId, int] = {}
 
     def take(self, route: RouteId) -> int:
         """Give the turn of a request; the next one gets the next."""
-        turn = self._taken.get(route, 0)
+        turn = self._taken.get(route, self._start)
         self._taken[route] = turn + 1
         return turn
 
     def look(self, route: RouteId) -> int:
         """Tell the turn that `take` would give now."""
-        return self._taken.get(route, 0)
+        return self._taken.get(route, self._start)
 
 
 class KeyOrder:

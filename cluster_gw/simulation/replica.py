@@ -69,7 +69,7 @@ class Replica:
     ) -> None:
         self.number = number
         self.signals: Signals = NO_SIGNALS
-        self.turns = KeyTurns()
+        self.turns = KeyTurns(number)
         self._state, self._policy, self._tell = state, policy, tell
         self._unwell, self._outages = Unwell(), Outages()
         self._trials: set[str] = set()

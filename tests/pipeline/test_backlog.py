@@ -152,6 +152,19 @@ def test_each_route_turns_its_keys_by_itself_whatever_is_asked_in_between() -> N
     assert turns.look(routes[0].id) == 6
 
 
+def test_workers_begin_at_keys_of_their_own() -> None:
+    targets = [msgspec.structs.replace(A1, key=key) for key in (K1, K2)]
+    workers = [KeyTurns(start) for start in (7, 8)]
+
+    firsts = [
+        [KeyOrder(StrategyInputs(), turns.take).order(targets)[0].key.id for _ in range(3)]
+        for turns in workers
+    ]
+
+    assert firsts == [["k2", "k1", "k2"], ["k1", "k2", "k1"]]
+    assert workers[0].look(A1.route.id) == 10
+
+
 def test_looking_at_an_order_takes_no_turn() -> None:
     turns = KeyTurns()
     targets = [msgspec.structs.replace(A1, key=key) for key in (K1, K2)]
