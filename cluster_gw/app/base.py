@@ -6,6 +6,7 @@ from cluster_gw.pipeline.clock import Clock
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
+from cluster_gw.store.sealing import Seal, Unsealed
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 
@@ -17,11 +18,16 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
         url: of the Redis that decides.
         prefix: of every key name.
         cache_url: of the one for what may be lost; None where that is the same.
+        seal: encrypts what is kept there of conversations.
     """
 
     url: str
     prefix: str = "gw1"
     cache_url: str | None = None
+    seal: Seal = Unsealed()
+
+    def __repr__(self) -> str:
+        return f"Servers({self.prefix})"
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):

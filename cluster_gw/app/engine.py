@@ -11,6 +11,7 @@ from cluster_gw.app.health import Health
 from cluster_gw.app.penalties import Penalties
 from cluster_gw.app.quotas import QuotaReports
 from cluster_gw.app.records import RecordWatch
+from cluster_gw.app.sessions import SessionParts
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.side_store import SideStore
 from cluster_gw.app.standby import Standby
@@ -24,13 +25,13 @@ from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.estimator import Estimator
-from cluster_gw.pipeline.failover import Shell
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.settle import Accounts
+from cluster_gw.pipeline.shell import Shell
 from cluster_gw.pipeline.waiting import WaitingRoom
 from cluster_gw.server.ids import Entropy, new_id
 from cluster_gw.server.inference import Deps
@@ -223,6 +224,14 @@ class Engine:
                 waiting=WaitingRoom(clock),
                 memory=memory,
                 recorder=Recorder(registry, log, clock, self._keeper),
+                sessions=SessionParts(
+                    self._side.redis,
+                    self._keys,
+                    servers.seal,
+                    self.coordination.most_workers,
+                    clock,
+                    registry,
+                ).sessions,
                 clock=clock,
             ),
             guard=StrangerGuard(strangers, clock.monotonic_s),

@@ -7,7 +7,13 @@ from cluster_gw.core.limits.allowance import MICRO_PER_USD, Allowance
 from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
-from cluster_gw.pipeline.runtime import QueuePolicy, RecordPolicy, RoutingPolicy, Runtime
+from cluster_gw.pipeline.runtime import (
+    QueuePolicy,
+    RecordPolicy,
+    RoutingPolicy,
+    Runtime,
+    SessionPolicy,
+)
 from cluster_gw.pipeline.targets import NO_TARGETS, Targets, build_targets
 from cluster_gw.providers import provider_for
 from cluster_gw.server.auth import EVERYTHING, Client, Clients
@@ -15,8 +21,13 @@ from cluster_gw.server.origin import read_network
 from cluster_gw.server.serving import Serving
 from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
-from cluster_gw.settings.sections import AuthSettings, GuardrailSettings, RequestRecordSettings
-from cluster_gw.units import BYTES_PER_MB, ClientId, ComboId, KeyId
+from cluster_gw.settings.sections import (
+    AuthSettings,
+    GuardrailSettings,
+    RequestRecordSettings,
+    SessionSettings,
+)
+from cluster_gw.units import BYTES_PER_KB, BYTES_PER_MB, MS_PER_S, ClientId, ComboId, KeyId
 
 OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
 
@@ -66,6 +77,7 @@ def build_serving(
             secrets=tuple(secret.reveal() for secret in credentials.values() if secret),
             fallback_detail=settings.telemetry.fallback_detail,
             records=_records(settings.telemetry.request_records),
+            sessions=_sessions(settings.sessions),
         ),
         clients=Clients(
             [_client(c, routes) for c in settings.clients],
@@ -83,6 +95,17 @@ def _records(settings: RequestRecordSettings) -> RecordPolicy:
         notable_per_s=settings.notable_per_s,
         kept=settings.kept,
         ttl_s=settings.ttl_s,
+    )
+
+
+def _sessions(settings: SessionSettings) -> SessionPolicy:
+    return SessionPolicy(
+        reasoning=settings.reasoning,
+        reasoning_ttl_ms=round(settings.reasoning_ttl_s * MS_PER_S),
+        hands_over=settings.context_handoff == "on_model_switch",
+        handoff_ttl_ms=round(settings.handoff_ttl_s * MS_PER_S),
+        most_bytes=settings.max_record_kb * BYTES_PER_KB,
+        budget_bytes=settings.max_mb * BYTES_PER_MB,
     )
 
 

@@ -1,7 +1,7 @@
 """The Redis of what may be lost (`redis.cache_url`): its own connection where one is configured.
 
-Records of requests are kept there. Nothing that a limit depends on is, so the server may evict, and
-while it is away nothing is refused: what would have been kept is missing.
+Records of requests and of conversations are kept there. Nothing that a limit depends on is, so the
+server may evict, and while it is away nothing is refused: what would have been kept is missing.
 """
 
 import asyncio

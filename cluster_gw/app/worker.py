@@ -37,6 +37,7 @@ from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
 from cluster_gw.settings.loading import load_plain, read_shared
 from cluster_gw.store.alone import LostPolicy, Mode
+from cluster_gw.store.sealing import seal_of
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -112,7 +113,8 @@ class Worker:
         self._options = options
         self._environ = environ
         base = read_shared(options.config_fd, environ)
-        self._settings = load_plain(base.plain, base).settings
+        loaded = load_plain(base.plain, base)
+        self._settings, self._master_key = loaded.settings, loaded.master_key
         self.log = Log(console=self._settings.telemetry.log == "text")
         self._registry = Registry()
         self._registry.on_read(self._count_lost_lines)
@@ -125,13 +127,14 @@ class Worker:
     async def run(self) -> int:
         """Serve until told to stop."""
         loop = asyncio.get_running_loop()
-        cache_url = self._settings.redis.cache_url
+        cache_url, key = self._settings.redis.cache_url, self._master_key
         engine = Engine(
             self._current,
             servers=Servers(
                 url=self._options.redis_url,
                 prefix=self._settings.redis.prefix,
                 cache_url=None if cache_url is None else cache_url.reveal(),
+                seal=seal_of(None if key is None else key.reveal()),
             ),
             worker_id=self._options.worker_id,
             log=self.log,

@@ -14,15 +14,22 @@ from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.outcome.gate import judge
+from cluster_gw.core.outcome.heard import Heard
 from cluster_gw.core.outcome.peek import REFUSED, Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.outcome.tool_calls import join_calls
 from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.listening import ListeningDecoder
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import find_violation
-from cluster_gw.pipeline.translation import foreign_answer, headers_with, request_body
+from cluster_gw.pipeline.translation import (
+    Amended,
+    foreign_answer,
+    headers_with,
+    request_body,
+)
 from cluster_gw.pipeline.vectors import fitted
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
@@ -88,6 +95,8 @@ class Attempt:
         tally: what the stream has said so far.
         answered_s: clock reading when the head of an answer came; 0 when none did.
         answer: the whole of a buffered one, where the client speaks another dialect.
+        amended: the request as this target is to see it; None for as it came.
+        heard: listens to a stream for what later requests need; None for most.
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
@@ -108,6 +117,8 @@ class Attempt:
         self.dog = Watchdog(alarms)
         self.tally = Tally(exchange.request.choices)
         self.answer: Answer | None = None
+        self.amended: Amended | None = None
+        self.heard: Heard | None = None
         self.dispatched = False
         self._exchange = exchange
         self._plan = plan
@@ -160,7 +171,7 @@ class Attempt:
         timeouts = target.route.timeouts
         # Connecting has a bound of its own; the wait for headers starts when the call is sent.
         self.dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
-        body = request_body(self._exchange, target)
+        body = request_body(self._exchange, target, self.amended)
         if isinstance(body, Fault):
             return Broken(fault=body)
         call = UpstreamCall(
@@ -259,6 +270,8 @@ class Attempt:
         if not self.target.codec.is_stream(response.content_type):
             return await self._not_a_stream(response)
         decoder = self.target.codec.stream_decoder(self.target.secret)
+        if self.heard is not None:
+            decoder = ListeningDecoder(decoder, self.heard)
         peek = self._peek = self._new_peek()
         signs_of_life = 0
         while True:

@@ -17,9 +17,11 @@ from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder, KeyTurns
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
+from cluster_gw.pipeline.session_records import Handoff
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Refusal, TargetLimits
 from cluster_gw.store.clients import Claim, Standing, Used
+from cluster_gw.store.session_memory import Record
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import ClientId
 
@@ -68,6 +70,20 @@ class Hold(msgspec.Struct, kw_only=True, gc=False):
     is_granted: bool = False
 
 
+class Session(msgspec.Struct, kw_only=True, gc=False):
+    """A session of which models are told who answered before.
+
+    Attributes:
+        record: where that is kept.
+        prior: who it was; None when nobody knows, or nobody has yet.
+        waited_s: for that.
+    """
+
+    record: Record
+    prior: Handoff | None = None
+    waited_s: float = 0.0
+
+
 class Exchange(msgspec.Struct, kw_only=True):
     """One request from head to last byte; the only mutable thing the loop passes on.
 
@@ -94,6 +110,8 @@ class Exchange(msgspec.Struct, kw_only=True):
         conversation: the request read for another dialect, once one was needed.
         warnings: what the last upstream that was called could not be told as it was asked.
         client_gone: set by the disconnect watcher just before it cancels the task.
+        session: None for most: only where models are told who answered before.
+        memory_s: how long it waited for what is kept of its conversation.
     """
 
     id: str
@@ -130,6 +148,8 @@ class Exchange(msgspec.Struct, kw_only=True):
     client_gone: bool = False
     conversation: Conversation | None = None
     warnings: tuple[str, ...] = ()
+    session: Session | None = None
+    memory_s: float = 0.0
 
     @property
     def demand(self) -> Demand:

@@ -15,23 +15,16 @@ from cluster_gw.core.outcome.exhaustion import exhausted, stream_interrupted
 from cluster_gw.core.outcome.retry import AttemptPlanner, StopReason
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
-from cluster_gw.pipeline.admit import Admitter
-from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
-from cluster_gw.pipeline.clock import Clock
-from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.continuing import remember, targets_of
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
-from cluster_gw.pipeline.memory import Memory
-from cluster_gw.pipeline.quotas import Quotas
-from cluster_gw.pipeline.record import Recorder
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.sample import failure_sample
-from cluster_gw.pipeline.settle import Accounts
+from cluster_gw.pipeline.shell import Shell
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.trail import (
     record_failure,
@@ -41,30 +34,15 @@ from cluster_gw.pipeline.trail import (
 )
 from cluster_gw.pipeline.translation import answer_body, stream_encoder
 from cluster_gw.pipeline.vendor_headers import headers_of
-from cluster_gw.pipeline.waiting import Turn, WaitingRoom
+from cluster_gw.pipeline.waiting import Turn
 from cluster_gw.store.admission import Lease, Refusal
 from cluster_gw.units import MS_PER_S
-from cluster_gw.upstream.client import DispatchLate, UpstreamClient
+from cluster_gw.upstream.client import DispatchLate
 
 MAX_REDISPATCHES: Final = 3
 LATE: Final = Fault(
     kind=FaultKind.CONNECT, sent=Sent.NOT_SENT, message="no connection within 1 s of admission"
 )
-
-
-class Shell(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loop acts through; one per worker."""
-
-    admitter: Admitter
-    accounts: Accounts
-    conditions: Conditions
-    quotas: Quotas
-    upstream: UpstreamClient
-    alarms: Alarms
-    waiting: WaitingRoom
-    memory: Memory
-    recorder: Recorder
-    clock: Clock
 
 
 class Failover:
@@ -196,6 +174,8 @@ class Failover:
         )
         self._open_lease = lease
         try:
+            if target.recalls is not None or self._exchange.session is not None:
+                await self._shell.sessions.prepare(self._exchange, attempt)
             opened = await attempt.open()
             self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
             if attempt.answered_s:
@@ -234,6 +214,8 @@ class Failover:
         )
         self._settled(attempt.target)
         remember(self._shell.memory, exchange, attempt.target, completion.kept_as)
+        if attempt.heard is not None:
+            self._shell.sessions.keep(exchange, attempt, completion)
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
@@ -283,6 +265,8 @@ class Failover:
         )
         self._settled(attempt.target)
         remember(self._shell.memory, exchange, attempt.target, attempt.tally.kept_as)
+        if attempt.heard is not None:
+            self._shell.sessions.keep(exchange, attempt, None)
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
         await self._finish(relay, relay.encoder.done())

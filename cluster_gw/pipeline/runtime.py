@@ -18,6 +18,7 @@ from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.shares import Shares
 from cluster_gw.pipeline.targets import Targets
+from cluster_gw.units import BYTES_PER_MB
 
 
 class QueuePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +67,23 @@ class RecordPolicy(msgspec.Struct, frozen=True, kw_only=True):
     ttl_s: float = 3600.0
 
 
+class SessionPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of conversations; see `settings.sections.SessionSettings`.
+
+    Attributes:
+        hands_over: a model is told that another one answered before.
+        most_bytes: of one record.
+        budget_bytes: of all records of one kind, over all workers.
+    """
+
+    reasoning: bool = True
+    reasoning_ttl_ms: int = 1_800_000
+    hands_over: bool = False
+    handoff_ttl_ms: int = 10_800_000
+    most_bytes: int = 65_536
+    budget_bytes: float = 256.0 * BYTES_PER_MB
+
+
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration version, ready to serve.
 
@@ -81,6 +99,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     fallback_detail: bool = False
     records: RecordPolicy = RecordPolicy()
+    sessions: SessionPolicy = SessionPolicy()
     shares: Shares = msgspec.field(default_factory=Shares)
 
     def __repr__(self) -> str:

@@ -1,6 +1,7 @@
 """Everything one upstream call needs that does not change between requests, built per catalogue."""
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -14,9 +15,17 @@ from cluster_gw.core.routing.catalog import Key, Route
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.providers.base import NotingProvider, Provider
-from cluster_gw.providers.quirks import address_of
+from cluster_gw.providers.gemini_contents import may_sign
+from cluster_gw.providers.quirks import REASONING_ECHO, address_of
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.units import KeyId, RouteId
+
+
+class Recalls(StrEnum):
+    """What of earlier answers a target wants to see again, where clients do not send it back."""
+
+    REASONING = "reasoning"  # what its model thought beside its calls
+    SIGNATURES = "signatures"  # its vendor's proofs of the calls
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +40,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         check_url: of a free call that tells whether the key is valid, None without one.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
+        recalls: what it wants to see again; None for most.
     """
 
     route: Route
@@ -46,6 +56,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     via: bytes
     noting: NotingProvider | None = None
     most_tokens: int | None = None
+    recalls: Recalls | None = None
 
     def __repr__(self) -> str:
         """Name the target without its headers: a repr may reach a log."""
@@ -122,7 +133,18 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         check_url=codec.check_url(base_url) if secret else None,
         via=routed_via(route.provider, route.subject).encode(),
         most_tokens=raised_at_most(token_limits(route, key)),
+        recalls=recalls_of(route, codec.dialect),
     )
+
+
+def recalls_of(route: Route, dialect: Dialect) -> Recalls | None:
+    """What a route wants to see again."""
+    if route.embedding is not None:
+        return None
+    if dialect is Dialect.GEMINI:
+        return Recalls.SIGNATURES if may_sign(route.model) else None
+    is_echoing = dialect is Dialect.OPENAI and REASONING_ECHO in route.quirks
+    return Recalls.REASONING if is_echoing else None
 
 
 def token_limits(route: Route, key: Key) -> list[int | None]:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from cluster_gw.canonical.answer import Answer
-from cluster_gw.canonical.conversation import Translated
+from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.canonical.request import Dialect
+from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
@@ -19,7 +21,20 @@ WARNING_CHARACTERS: Final = 120
 UNREADABLE: Final = (ValueError, RecursionError)  # of JSON, of shapes, of text
 
 
-def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
+class Amended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A request with what only its upstream is to see; the client's own is never changed.
+
+    Attributes:
+        conversation: likewise, for an upstream of another dialect; None for that of the client.
+    """
+
+    request: ChatRequest
+    conversation: Conversation | None = None
+
+
+def request_body(
+    exchange: Exchange, target: Target, amended: Amended | None = None
+) -> bytes | Fault:
     """The upstream's body; what it could not carry is noted in the exchange for the client.
 
     A member that cannot be read is a fault as the upstream itself would answer it: another route,
@@ -27,22 +42,32 @@ def request_body(exchange: Exchange, target: Target) -> bytes | Fault:
     """
     request, codec, model = exchange.request, target.codec, target.route.model
     if request.dialect is target.dialect:
+        if amended is not None:
+            request = amended.request
         if target.noting is not None:
             return noted(exchange, target.noting.encode_noted(request, model))
         exchange.warnings = ()
         return codec.encode_request(request, model)
-    conversation = exchange.conversation
-    if conversation is None:
-        try:
-            conversation = exchange.surface.read_conversation(request)
-        except UNREADABLE as error:
-            return untold(error)
-        exchange.conversation = conversation
+    conversation = conversation_of(exchange)
+    if isinstance(conversation, Fault):
+        return conversation
+    if amended is not None:
+        conversation = amended.conversation or conversation
     try:
         translated = codec.encode_conversation(conversation, model)
     except UNREADABLE as error:
         return untold(error)
     return noted(exchange, translated, conversation.lost)
+
+
+def conversation_of(exchange: Exchange) -> Conversation | Fault:
+    """The request read for other dialects, once; or the fault of one that cannot be."""
+    if exchange.conversation is None:
+        try:
+            exchange.conversation = exchange.surface.read_conversation(exchange.request)
+        except UNREADABLE as error:
+            return untold(error)
+    return exchange.conversation
 
 
 def untold(error: Exception) -> Fault:

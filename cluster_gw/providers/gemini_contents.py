@@ -31,6 +31,7 @@ from cluster_gw.wire.json_codec import (
 SENTINEL: Final = "skip_thought_signature_validator"
 """What the vendor documents for calls whose signature is not known, such as another vendor's."""
 UNSIGNED: Final = ("gemini-1", "gemini-2", "gemma")  # models that want no signatures
+NEVER_SIGN: Final = ("gemini-1", "gemini-2.0", "gemma")
 NO_SYSTEM: Final = ("gemma-2", "gemma-3")  # models that take no system instruction
 PREFIX: Final = "models/"
 EMPTY: Final = msgspec.Raw(b"{}")
@@ -167,6 +168,11 @@ def sign(parts: list[dict[str, Any]]) -> None:
 def wants_signatures(model: str) -> bool:
     """Whether a model refuses calls without a signature, as those after Gemini 2 do."""
     return not model.removeprefix(PREFIX).startswith(UNSIGNED)
+
+
+def may_sign(model: str) -> bool:
+    """Whether a model may sign its calls, whether it refuses calls without that or not."""
+    return not model.removeprefix(PREFIX).startswith(NEVER_SIGN)
 
 
 def takes_no_system(model: str) -> bool:

@@ -22,6 +22,7 @@ from cluster_gw.canonical.conversation import (
     ToolUse,
     Turn,
 )
+from cluster_gw.providers.reasoning_echo import ECHOED, REASONING
 from cluster_gw.wire.data_url import data_url
 
 EMPTY_SCHEMA: Final = msgspec.Raw(b'{"type":"object","properties":{}}')
@@ -71,9 +72,12 @@ def spoken_json(turn: Turn, where: str, lost: list[str]) -> dict[str, Any]:
     for part in turn.parts:
         if isinstance(part, Media):
             lost.append(f"{where}: {part.kind}")
-        elif isinstance(part, Thinking):
+        elif isinstance(part, Thinking) and part.signature != ECHOED:
             lost.append(f"{where}: thinking")
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+    for part in turn.parts:
+        if isinstance(part, Thinking) and part.signature == ECHOED:
+            message[REASONING] = part.text
     if refusal:
         message["refusal"] = refusal
     if calls:

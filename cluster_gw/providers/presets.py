@@ -263,9 +263,22 @@ SPECIAL: Final = (
         caps=PresetCaps(rpd=1800),
     ),
     Preset(
+        name="deepseek",
+        base_url="https://api.deepseek.com/v1",
+        env="DEEPSEEK_API_KEY",
+        quirks=quirks("reasoning_echo"),
+    ),
+    Preset(
+        name="moonshot",
+        base_url="https://api.moonshot.ai/v1",
+        env="MOONSHOT_API_KEY",
+        quirks=quirks("reasoning_echo"),
+    ),
+    Preset(
         name="opencode",
         base_url="https://opencode.ai/zen/v1",
         env="OPENCODE_API_KEY",
+        quirks=quirks("reasoning_echo", "reasoning_blank"),
     ),
     Preset(
         name="reka",

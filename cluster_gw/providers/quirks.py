@@ -25,6 +25,8 @@ COUNT_READER: Final = JsonReader[int | None](int | None)
 ACCOUNT: Final = "{account}"
 ACCOUNT_IN_KEY: Final = "account_in_key"
 NO_TOOLS: Final = "no_tools"
+REASONING_ECHO: Final = "reasoning_echo"
+REASONING_BLANK: Final = "reasoning_blank"
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
 
 
@@ -138,6 +140,10 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "models_search": Quirk(check_path="../models/search?per_page=1"),
         "metered_checks": Quirk(metered_checks=True),
         "folded_system": Quirk(folds_system=True),  # in Gemini's dialect
+        # Its models want to see what they thought beside the calls they made before ...
+        REASONING_ECHO: Quirk(),
+        # ... and an empty thought where there was none.
+        REASONING_BLANK: Quirk(),
         "requests_by_day": Quirk(requests_by_day=True),
         "attribution": Quirk(
             headers=(("http-referer", "http://localhost"), ("x-title", "cluster-gw"))

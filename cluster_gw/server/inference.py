@@ -20,11 +20,12 @@ from cluster_gw.pipeline.admit import redis_lost
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.continuing import is_lost
 from cluster_gw.pipeline.exchange import Exchange, Hints
-from cluster_gw.pipeline.failover import Failover, Shell
+from cluster_gw.pipeline.failover import Failover
 from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
+from cluster_gw.pipeline.shell import Shell
 from cluster_gw.pipeline.vendor_headers import limit_headers
 from cluster_gw.server.answers import (
     answer_not_found,
@@ -133,6 +134,9 @@ class Inference:
         if isinstance(context, ErrorBody):
             return context
         strategy = strategy_of(context)
+        sessions, question = self._deps.shell.sessions, None
+        if serving.runtime.sessions.hands_over:
+            question = sessions.ask(context, serving.runtime)
         recalled: Recalled | ErrorBody = NOTHING_LEFT
         if (
             strategy.needs_cursor
@@ -143,6 +147,9 @@ class Inference:
             recalled = await self._recall(context, strategy)
         if isinstance(recalled, ErrorBody):
             return recalled
+        session = None
+        if question is not None:
+            session, context = await sessions.open(question, context)
         inputs = StrategyInputs(
             cursor=recalled.cursor,
             last_good=recalled.last_good,
@@ -152,7 +159,10 @@ class Inference:
             now_s=arrival.started_s,
             toolless=self._deps.shell.conditions.toolless,
         )
-        return self._exchange(arrival, client, hints, context, inputs, recalled)
+        exchange = self._exchange(arrival, client, hints, context, inputs, recalled)
+        if session is not None:
+            exchange.session, exchange.memory_s = session, session.waited_s
+        return exchange
 
     async def _recall(self, context: RouteContext, strategy: Strategy) -> Recalled | ErrorBody:
         """What earlier requests left for this one; or why it cannot be served without it."""

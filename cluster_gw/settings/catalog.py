@@ -21,7 +21,7 @@ from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS, Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
-from cluster_gw.providers.quirks import NO_TOOLS
+from cluster_gw.providers.quirks import NO_TOOLS, REASONING_ECHO
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.embedding import embedding_of
 from cluster_gw.settings.pool import (
@@ -190,7 +190,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         token_weight=token_weight(model, facts),
         day_reset=facts.day_reset,
         timeouts=facts.timeouts,
-        quirks=facts.quirks,
+        quirks=quirks_of(model, facts),
         context_window=model.context_window,
         tools=model.tools and NO_TOOLS not in facts.quirks,
         vision=model.vision,
@@ -203,6 +203,14 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         enabled=model.enabled,
         embedding=embedding_of(model, facts.dialect),
     )
+
+
+def quirks_of(model: ModelSettings, facts: ProviderFacts) -> frozenset[str]:
+    """What a model does differently: as its platform, unless it says otherwise itself."""
+    if model.reasoning_echo is None:
+        return facts.quirks
+    echo = frozenset({REASONING_ECHO})
+    return facts.quirks | echo if model.reasoning_echo else facts.quirks - echo
 
 
 def _combo(combo: ComboSettings, members: tuple[Member, ...], routing: RoutingSettings) -> Combo:

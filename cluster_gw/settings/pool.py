@@ -22,6 +22,7 @@ from cluster_gw.settings.sections import (
     RoutingSettings,
     Section,
     ServerSettings,
+    SessionSettings,
     TelemetrySettings,
     UnifySettings,
 )
@@ -173,6 +174,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         enabled: whether anything is routed to it, also where it is asked for by name.
         embedding: given, also as `{}`, it makes vectors: `/v1/embeddings` asks it and no chat does;
             unset means that it does not.
+        reasoning_echo: whether it wants to see what it thought beside its earlier calls of tools
+            (`reasoning_content`, as DeepSeek and Kimi do); unset means what the preset says.
     """
 
     provider: str
@@ -192,6 +195,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     weight: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     enabled: bool = True
     embedding: EmbeddingSettings | None = None
+    reasoning_echo: bool | None = None
 
 
 class MemberSettings(Section, frozen=True, kw_only=True):
@@ -364,6 +368,7 @@ class Settings(Section, frozen=True, kw_only=True):
         clients: apps with keys of their own.
         auth: whether clients need a key.
         telemetry: logs and metrics.
+        sessions: what is kept of conversations for their next requests.
     """
 
     server: ServerSettings = ServerSettings()
@@ -380,3 +385,4 @@ class Settings(Section, frozen=True, kw_only=True):
     clients: tuple[ClientSettings, ...] = ()
     auth: AuthSettings = AuthSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    sessions: SessionSettings = SessionSettings()

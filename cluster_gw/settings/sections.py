@@ -286,6 +286,31 @@ class RequestRecordSettings(Section, frozen=True, kw_only=True):
     ttl_s: Annotated[float, Meta(ge=60.0, le=604_800.0)] = 3600.0
 
 
+class SessionSettings(Section, frozen=True, kw_only=True):
+    """What is kept of conversations for their next requests, in the Redis of `redis.cache_url`.
+
+    Encrypted (AES-256-GCM) where the environment has a `GW_MASTER_KEY`: 32 bytes, as 64 hexadecimal
+    digits or in base64.
+
+    Attributes:
+        reasoning: whether it is kept what a model thought beside its calls of tools, and how its
+            vendor signed them, for clients that do not send it back.
+        reasoning_ttl_s: how long after it was last needed.
+        context_handoff: `on_model_switch` tells a model that another one answered before, with the
+            last messages cut short; only where the client leaves the choice to a combo.
+        handoff_ttl_s: how long after a session's last answer that is known.
+        max_record_kb: a longer thought is not kept.
+        max_mb: of all that is kept of one kind, by estimate; above it nothing new is.
+    """
+
+    reasoning: bool = True
+    reasoning_ttl_s: Annotated[float, Meta(ge=1.0, le=604_800.0)] = 1800.0
+    context_handoff: Literal["off", "on_model_switch"] = "off"
+    handoff_ttl_s: Annotated[float, Meta(ge=1.0, le=604_800.0)] = 10_800.0
+    max_record_kb: Annotated[int, Meta(ge=1, le=4096)] = 64
+    max_mb: Annotated[float, Meta(gt=0.0, le=1_048_576.0)] = 256.0
+
+
 class TelemetrySettings(Section, frozen=True, kw_only=True):
     """Logs, metrics and how much of a fallback is shown to everybody.
 

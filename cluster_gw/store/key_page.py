@@ -35,7 +35,8 @@ This page is generated: `make manifest`.
 SCRIPTS: Final = """
 ## Scripts
 
-Nothing but these scripts changes a key, each in one step that no other call can divide.
+Nothing but these scripts changes a key, each in one step that no other call can divide; of `ses`
+alone the keys are plain strings, written by `SET` and read by `GETEX`.
 
 | Script | Does | Slot | May be repeated by |
 |---|---|---|---|

@@ -233,6 +233,21 @@ KEY_SHAPES: Final = (
         "key, with a blank between them; by, turn: as of `pin`.",
     ),
     KeyShape(
+        pattern="ses:<client>:{<session>}:t:<turn>",
+        type="string",
+        ttl="argument",
+        content="What a model thought beside its tool calls, and its vendor's proofs of these. "
+        "JSON: model, reasoning, signatures; sealed where GW_MASTER_KEY is set. Session and turn "
+        "are hashes. In the Redis of redis.cache_url; no limit depends on it.",
+    ),
+    KeyShape(
+        pattern="ses:<client>:{<session>}:h",
+        type="string",
+        ttl="argument",
+        content="With sessions.context_handoff: which model answered a session last, and the last "
+        "messages, cut short. JSON: model, messages; sealed likewise, and in the same Redis.",
+    ),
+    KeyShape(
         pattern="lead:{<role>}",
         type="hash",
         ttl="1 day",

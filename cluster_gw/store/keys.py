@@ -153,6 +153,17 @@ class Keys:
         """Hash: which target keeps an answer that a client may go on from."""
         return f"{self.prefix}:rsp:{{{encode_part(digest)}}}"
 
+    def thoughts(self, client: str, session: str, turn: str) -> str:
+        """What a model thought beside the calls of one turn of a session; both are hashes."""
+        return f"{self._session(client, session)}:t:{encode_part(turn)}"
+
+    def handoff(self, client: str, session: str) -> str:
+        """Which model answered a session last, and what was said; the session is a hash."""
+        return f"{self._session(client, session)}:h"
+
+    def _session(self, client: str, session: str) -> str:
+        return f"{self.prefix}:ses:{encode_part(client)}:{{{encode_part(session)}}}"
+
     def requests(self, digit: str, kind: str) -> tuple[str, str]:
         """Order and records of requests whose ids end with a digit, as the script takes them."""
         place = f"{{req{encode_part(digit)}}}:{encode_part(kind)}"

@@ -129,6 +129,13 @@ REQUEST_RECORDS: Final = _counter(
     "Requests by what became of their record: kept, left_out, left_out_notable, lost.",
     "result",
 )
+SESSION_MEMORY: Final = _counter(
+    "gw_session_memory_total",
+    "What is kept of conversations, by kind (reasoning, handoff) and result: of a look found, "
+    "missing, unreadable; of a write kept, too_large, over_budget; lost when Redis is in trouble.",
+    "kind",
+    "result",
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

@@ -19,8 +19,9 @@ from cluster_gw.app.configuration import Configuration
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
-from cluster_gw.settings.loading import read_base
+from cluster_gw.settings.loading import load_plain, read_base
 from cluster_gw.store.alone import LostPolicy, Mode
+from cluster_gw.store.sealing import seal_of
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import BYTES_PER_KB
@@ -40,6 +41,7 @@ class Gateway:
         environ: where secrets are looked up.
         prefix: of every key.
         when_lost: see `redis.when_lost`.
+        cache_url: see `redis.cache_url`.
 
     Attributes:
         engine: its inner parts.
@@ -55,6 +57,7 @@ class Gateway:
         environ: Mapping[str, str] | None = None,
         prefix: str = "gw1",
         when_lost: str = "share",
+        cache_url: str | None = None,
     ) -> None:
         document = {"auth": {"mode": "none"}, **config}
         document["redis"] = {"url": redis_url, "prefix": prefix, "when_lost": when_lost}
@@ -64,13 +67,18 @@ class Gateway:
         self.log = Log(self.stream)
         self.configuration = Configuration(base, log=self.log, registry=self.registry)
         self.settings, self.current = self.configuration.settings, self.configuration.current
-        self._redis_url = redis_url
-        self._prefix = prefix
+        key = load_plain(base.plain, base).master_key
+        self._servers = Servers(
+            url=redis_url,
+            prefix=prefix,
+            cache_url=cache_url,
+            seal=seal_of(None if key is None else key.reveal()),
+        )
 
     async def __aenter__(self) -> Self:
         self.engine = Engine(
             self.current,
-            servers=Servers(url=self._redis_url, prefix=self._prefix),
+            servers=self._servers,
             worker_id="w1",
             log=self.log,
             registry=self.registry,

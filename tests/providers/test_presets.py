@@ -113,7 +113,7 @@ TABLE = {
         keyless=True,
     ),
     "modelscope": Row("https://api-inference.modelscope.cn/v1", 90.0, bent("metered_checks")),
-    "opencode": Row("https://opencode.ai/zen/v1"),
+    "opencode": Row("https://opencode.ai/zen/v1", quirks=bent("reasoning_echo", "reasoning_blank")),
     "reka": Row("https://api.reka.ai/v1", quirks=bent("schema_for_object")),
     "requesty": Row("https://router.requesty.ai/v1"),
     "navy": Row("https://api.navy/v1"),
@@ -152,7 +152,7 @@ def test_every_platform_of_the_first_generation_is_there(name: str) -> None:
 
 
 def test_there_are_a_few_more() -> None:
-    assert set(PRESETS) - set(TABLE) == {"openai", "anthropic"}
+    assert set(PRESETS) - set(TABLE) == {"openai", "anthropic", "deepseek", "moonshot"}
 
 
 @pytest.mark.parametrize("preset", LIST, ids=lambda preset: preset.name)

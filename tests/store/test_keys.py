@@ -102,6 +102,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         ),
         *(KEYS.key_caps(slot, "k"), KEYS.strangers(), KEYS.learned("app", "p/m")),
         *(KEYS.pin("c", "1", "run", "0123"), KEYS.last_good("c", "1"), KEYS.answer("0123")),
+        *(KEYS.thoughts("app", "0123", "4567"), KEYS.handoff("app", "0123")),
         *KEYS.client("app"),
         *KEYS.requests("a", "plain"),
         *KEYS.health(slot, "k", "m"),

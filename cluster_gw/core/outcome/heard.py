@@ -1,0 +1,170 @@
+"""What an answer says that its conversation will need again: thoughts beside calls, and its words.
+
+Folded event by event, as a stream goes by, or read off a whole answer. Bounded: what is longer than
+could be kept is not gathered.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from cluster_gw.canonical.answer import Answer
+from cluster_gw.canonical.conversation import Text, Thinking, ToolUse
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
+
+MOST_CALLS: Final = 64
+MOST_ARGUMENTS: Final = 262_144
+"""Characters of the arguments of the first call; with more its turn is not known again."""
+
+
+class FirstCall(NamedTuple):
+    """The call by which a turn is known again.
+
+    Attributes:
+        arguments: JSON text.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Heard:
+    """Gathers what an answer says.
+
+    Args:
+        most_thoughts: characters of thoughts that are worth gathering; 0 for none.
+        most_words: of its text.
+
+    Attributes:
+        is_too_long: it thought more than could be kept, or its first call is too long.
+    """
+
+    __slots__ = (
+        "_argued",
+        "_arguments",
+        "_ids",
+        "_most_thoughts",
+        "_most_words",
+        "_signatures",
+        "_thought",
+        "_thoughts",
+        "_words",
+        "is_too_long",
+    )
+
+    def __init__(self, *, most_thoughts: int = 0, most_words: int = 0) -> None:
+        self.is_too_long = False
+        self._most_thoughts = most_thoughts
+        self._most_words = most_words
+        self._thoughts: list[str] = []
+        self._thought = 0
+        self._words = ""
+        self._ids: list[tuple[int, str, str]] = []
+        self._signatures: list[str] = []
+        self._arguments: list[str] = []
+        self._argued = 0
+
+    def add(self, event: StreamEvent) -> None:
+        """Take one event of a stream with a single answer into account."""
+        if event.reasoning:
+            self._think(event.reasoning)
+        if event.text:
+            self._say(event.text)
+        for delta in event.tool_calls:
+            self._call(delta)
+
+    def add_answer(self, answer: Answer) -> None:
+        """Take a whole answer into account; of several choices the first."""
+        for choice in answer.choices[:1]:
+            for part in choice.parts:
+                if isinstance(part, Thinking):
+                    self._think(part.text)
+                elif isinstance(part, Text):
+                    self._say(part.text)
+                elif isinstance(part, ToolUse):
+                    self._call(call_of(len(self._ids), part))
+
+    @property
+    def first_call(self) -> FirstCall | None:
+        """The first call of it; None when it calls nothing, or nothing that is known again."""
+        if not self._ids or self.is_too_long:
+            return None
+        index, call_id, name = self._ids[0]
+        return FirstCall(call_id or unnamed(index), name, "".join(self._arguments))
+
+    @property
+    def thoughts(self) -> str:
+        """All that it thought; empty where that was not wanted."""
+        return "".join(self._thoughts)
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The proofs of its calls, in their order; empty texts where a call has none."""
+        return tuple(self._signatures)
+
+    @property
+    def words(self) -> str:
+        """The beginning of its text."""
+        return self._words
+
+    def _think(self, text: str) -> None:
+        if not self._most_thoughts or self.is_too_long:
+            return
+        self._thought += len(text)
+        if self._thought > self._most_thoughts:
+            self.is_too_long = True
+            self._thoughts.clear()
+        else:
+            self._thoughts.append(text)
+
+    def _say(self, text: str) -> None:
+        left = self._most_words - len(self._words)
+        if left > 0:
+            self._words += text[:left]
+
+    def _call(self, delta: ToolCallDelta) -> None:
+        place = self._place_of(delta)
+        if place is None:
+            if len(self._ids) >= MOST_CALLS:
+                return
+            place = len(self._ids)
+            self._ids.append((delta.index, delta.id or "", delta.name or ""))
+            self._signatures.append(delta.signature)
+        else:
+            index, call_id, name = self._ids[place]
+            self._ids[place] = (index, call_id or delta.id or "", name or delta.name or "")
+            self._signatures[place] = self._signatures[place] or delta.signature
+        if not place and delta.arguments:
+            self._argued += len(delta.arguments)
+            self._arguments.append(delta.arguments)
+            self.is_too_long = self.is_too_long or self._argued > MOST_ARGUMENTS
+
+    def _place_of(self, delta: ToolCallDelta) -> int | None:
+        """The call that a fragment belongs to; None for a new one.
+
+        Some vendors number every parallel call 0: a fresh id is a fresh call as well.
+        """
+        for place in reversed(range(len(self._ids))):
+            index, call_id, _ = self._ids[place]
+            if index == delta.index and (not delta.id or call_id in {"", delta.id}):
+                return place
+        return None
+
+
+def unnamed(index: int) -> str:
+    """What stands for the id of a call that has none, by its place from 0."""
+    return f"call_{index}"
+
+
+def call_of(index: int, use: ToolUse) -> ToolCallDelta:
+    """A whole call as one delta."""
+    return ToolCallDelta(
+        index=index, id=use.id, name=use.name, arguments=use.arguments, signature=use.signature
+    )
+
+
+def first_of(calls: Iterable[ToolUse]) -> FirstCall | None:
+    """The first of some calls of a conversation."""
+    for use in calls:
+        return FirstCall(use.id or unnamed(0), use.name, use.arguments)
+    return None

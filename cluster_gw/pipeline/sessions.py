@@ -1,0 +1,337 @@
+"""What a conversation needs of its earlier answers, put into the outbound copy of a request alone.
+
+Three things, all hints that Redis may lose: what the model thought beside its calls, how its vendor
+signed them, and that another model answered before. Requests that need none pay one test.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from cluster_gw.canonical.conversation import Conversation, Role, Thinking, ToolUse, Turn
+from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.core.outcome.heard import FirstCall, Heard, first_of
+from cluster_gw.core.routing.context import RouteContext
+from cluster_gw.pipeline.attempt import Attempt
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange, Session
+from cluster_gw.pipeline.runtime import Runtime, SessionPolicy
+from cluster_gw.pipeline.session_records import (
+    HANDOFF_READER,
+    MARK,
+    MESSAGE_CHARACTERS,
+    NOTE_TOKENS,
+    THOUGHT_READER,
+    Handoff,
+    Said,
+    Thought,
+    last_messages,
+    model_of,
+    note_of,
+    record_json,
+    turn_digest,
+)
+from cluster_gw.pipeline.targets import Recalls, Target
+from cluster_gw.pipeline.translation import UNREADABLE, Amended, conversation_of
+from cluster_gw.providers.quirks import REASONING_BLANK
+from cluster_gw.providers.reasoning_echo import CALLS, ECHOED, thoughtless, with_thoughts
+from cluster_gw.store.keys import Keys
+from cluster_gw.store.lane import Reply
+from cluster_gw.store.session_memory import READ_S, Record, SessionMemory
+from cluster_gw.surfaces.system_note import with_note, with_noted_turn
+
+MOST_TURNS: Final = 16
+"""Turns with calls, the newest ones, of which thoughts are looked for; each is a read."""
+THOUGHTS: Final = "reasoning"
+HANDOFFS: Final = "handoff"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question on its way: who answered a session last."""
+
+    record: Record
+    future: "asyncio.Future[Reply] | None"
+
+
+class Sessions:
+    """Gives requests what they need of earlier answers, and keeps what later ones will.
+
+    Args:
+        memory: of the worker.
+        keys: builds key names.
+        workers: how many share the budget.
+        clock: of the worker.
+    """
+
+    def __init__(
+        self, memory: SessionMemory, keys: Keys, workers: Callable[[], int], clock: Clock
+    ) -> None:
+        self._memory = memory
+        self._keys = keys
+        self._workers = workers
+        self._clock = clock
+
+    def ask(self, context: RouteContext, runtime: Runtime) -> Question | None:
+        """Ask who answered a session last; None where no model will be told.
+
+        A request that names a route chose its model itself, and one without history begins anew.
+        """
+        request, catalog, combo = context.request, runtime.catalog, context.resolved.combo
+        is_auto = combo in catalog.combos or combo in catalog.aliases
+        has_session = bool(context.session_label or request.first_user_text)
+        if not (is_auto and has_session) or request.embedding is not None or request.continues:
+            return None
+        record = Record(
+            name=self._keys.handoff(context.client, context.session_key),
+            kind=HANDOFFS,
+            ttl_ms=runtime.sessions.handoff_ttl_ms,
+        )
+        if not request.has_history:
+            return Question(record=record, future=None)
+        if self._memory.is_resting:
+            self._memory.count_lost([record])
+            return Question(record=record, future=None)
+        return Question(record=record, future=self._memory.ask(record))
+
+    async def open(self, question: Question, context: RouteContext) -> tuple[Session, RouteContext]:
+        """Wait for the answer; where one is known there is room for a note in the estimate."""
+        session = Session(record=question.record)
+        if question.future is None:
+            return session, context
+        asked_s = self._clock.monotonic_s()
+        found = await self._memory.told(question.record, question.future)
+        session.waited_s = self._clock.monotonic_s() - asked_s
+        if found is None:
+            return session, context
+        try:
+            session.prior = HANDOFF_READER.read(found)
+        except ValueError:
+            self._memory.unread(question.record)
+            return session, context
+        demand = context.demand
+        more = msgspec.structs.replace(demand, input_tokens=demand.input_tokens + NOTE_TOKENS)
+        return session, msgspec.structs.replace(context, demand=more)
+
+    async def prepare(self, exchange: Exchange, attempt: Attempt) -> None:
+        """Put into an attempt's request what its target wants to see, and listen to its answer."""
+        target, request, session = attempt.target, exchange.request, exchange.session
+        policy = exchange.runtime.sessions
+        recalls = wanted(target, request, policy)
+        is_listening = recalls is not None and request.wants_tools and request.choices == 1
+        if is_listening or session is not None:
+            thoughts = policy.most_bytes if is_listening and recalls is Recalls.REASONING else 0
+            words = MESSAGE_CHARACTERS if session is not None else 0
+            attempt.heard = Heard(most_thoughts=thoughts, most_words=words)
+        note = None
+        if session is not None and session.prior is not None:
+            is_other = session.prior.model != model_of(target.route)
+            note = note_of(session.prior) if is_other else None
+        if note is None and (recalls is None or not request.has_history):
+            return
+        if request.dialect is target.dialect:
+            await self._amend_request(exchange, attempt, note)
+        else:
+            await self._amend_conversation(exchange, attempt, recalls, note)
+
+    def keep(self, exchange: Exchange, attempt: Attempt, completion: Completion | None) -> None:
+        """A listened to attempt answered: keep what the next requests will need of it.
+
+        Args:
+            exchange: the request.
+            attempt: was prepared.
+            completion: a buffered answer; None for a stream, of which everything was heard.
+        """
+        heard, target, session = attempt.heard, attempt.target, exchange.session
+        if heard is None:
+            return
+        if completion is not None and (completion.tool_calls or session is not None):
+            try:
+                heard.add_answer(attempt.answer or target.codec.read_answer(completion))
+            except UNREADABLE:
+                return
+        policy = exchange.runtime.sessions
+        recalls = wanted(target, exchange.request, policy)
+        if recalls is not None:
+            self._keep_thoughts(exchange, target, heard, recalls)
+        if session is not None:
+            # Reading a long conversation takes a while, and the end of the answer waits to leave.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._hand_over, exchange, session, model_of(target.route), heard)
+
+    def _keep_thoughts(
+        self, exchange: Exchange, target: Target, heard: Heard, recalls: Recalls
+    ) -> None:
+        policy, first, model = exchange.runtime.sessions, heard.first_call, model_of(target.route)
+        if heard.is_too_long:
+            self._memory.pass_by(THOUGHTS)
+        if first is None:
+            return
+        reasoning = heard.thoughts if recalls is Recalls.REASONING else ""
+        signatures = heard.signatures if recalls is Recalls.SIGNATURES else ()
+        if reasoning or any(signatures):
+            thought = Thought(model=model, reasoning=reasoning, signatures=signatures)
+            self._memory.keep(
+                self._thoughts(exchange, model, first),
+                record_json(thought),
+                most_bytes=policy.most_bytes,
+                budget_bytes=policy.budget_bytes / max(1, self._workers()),
+            )
+
+    def _hand_over(self, exchange: Exchange, session: Session, model: str, heard: Heard) -> None:
+        policy = exchange.runtime.sessions
+        conversation = conversation_of(exchange)
+        messages: tuple[Said, ...] = ()
+        if isinstance(conversation, Conversation):
+            first = heard.first_call
+            said = heard.words.strip() or (f"[calls {first.name}]" if first is not None else "")
+            answer = [Said(Role.ASSISTANT.value, said[:MESSAGE_CHARACTERS])] if said else []
+            messages = last_messages(conversation, answer)
+        # What takes the place of an earlier record of its session was counted with that.
+        is_new = session.prior is None
+        self._memory.keep(
+            session.record,
+            record_json(Handoff(model=model, messages=messages)),
+            most_bytes=policy.most_bytes,
+            budget_bytes=policy.budget_bytes / max(1, self._workers()) if is_new else math.inf,
+        )
+
+    async def _amend_request(self, exchange: Exchange, attempt: Attempt, note: str | None) -> None:
+        request, target = exchange.request, attempt.target
+        amended = request
+        if target.recalls is Recalls.REASONING and exchange.runtime.sessions.reasoning:
+            amended = await self._with_thoughts(exchange, target, request)
+        if note is not None:
+            amended = with_note(amended, note, MARK)
+        if amended is not request:
+            attempt.amended = Amended(request=amended)
+
+    async def _with_thoughts(
+        self, exchange: Exchange, target: Target, request: ChatRequest
+    ) -> ChatRequest:
+        messages = request.fields["messages"]
+        fills_blanks = REASONING_BLANK in target.route.quirks
+        if not fills_blanks and CALLS not in bytes(messages):
+            return request
+        lacking = thoughtless(messages)
+        calls = {one.place: first_of(one.calls) for one in lacking}
+        found = await self._find(exchange, target, calls)
+        thoughts = {place: thought.reasoning for place, thought in found.items()}
+        if fills_blanks:
+            thoughts = {one.place: thoughts.get(one.place, "") for one in lacking}
+        if not thoughts:
+            return request
+        fields = {**request.fields, "messages": with_thoughts(messages, thoughts)}
+        return msgspec.structs.replace(request, fields=fields)
+
+    async def _amend_conversation(
+        self, exchange: Exchange, attempt: Attempt, recalls: Recalls | None, note: str | None
+    ) -> None:
+        conversation, target = conversation_of(exchange), attempt.target
+        if not isinstance(conversation, Conversation):  # the attempt will say so
+            return
+        amended = conversation
+        if recalls is not None:
+            calls = {place: first_of([use]) for place, use in openings(conversation.turns, recalls)}
+            found = await self._find(exchange, target, calls)
+            turns = list(conversation.turns)
+            for place, thought in found.items():
+                turns[place] = with_thought(turns[place], thought)
+            if recalls is Recalls.REASONING and REASONING_BLANK in target.route.quirks:
+                turns = [with_blank(turn) for turn in turns]
+            if found or turns != list(conversation.turns):
+                amended = msgspec.structs.replace(conversation, turns=tuple(turns))
+        if note is not None:
+            amended = with_noted_turn(amended, note, MARK)
+        if amended is not conversation:
+            attempt.amended = Amended(request=exchange.request, conversation=amended)
+
+    async def _find(
+        self, exchange: Exchange, target: Target, calls: Mapping[int, FirstCall | None]
+    ) -> dict[int, Thought]:
+        """What the very model of a target thought at some places; the newest of them."""
+        model = model_of(target.route)
+        places = {
+            place: self._thoughts(exchange, model, call)
+            for place, call in calls.items()
+            if call is not None
+        }
+        asked = list(places.items())[-MOST_TURNS:]
+        if not asked:
+            return {}
+        started_s = self._clock.monotonic_s()
+        records = [record for _, record in asked]
+        values = await self._memory.find(records, READ_S - exchange.memory_s)
+        exchange.memory_s += self._clock.monotonic_s() - started_s
+        found: dict[int, Thought] = {}
+        for (place, record), value in zip(asked, values, strict=True):
+            if value is not None:
+                try:
+                    thought = THOUGHT_READER.read(value)
+                except ValueError:
+                    self._memory.unread(record)
+                    continue
+                if thought.model == model:
+                    found[place] = thought
+        return found
+
+    def _thoughts(self, exchange: Exchange, model: str, call: FirstCall) -> Record:
+        session, digest = exchange.context.session_key, turn_digest(model, call)
+        return Record(
+            name=self._keys.thoughts(exchange.client, session, digest),
+            kind=THOUGHTS,
+            ttl_ms=exchange.runtime.sessions.reasoning_ttl_ms,
+        )
+
+
+def wanted(target: Target, request: ChatRequest, policy: SessionPolicy) -> Recalls | None:
+    """What a target wants to see again that this client cannot be relied on to send.
+
+    Other surfaces than chat completions have a place for proofs, and their clients send them back.
+    """
+    recalls = target.recalls if policy.reasoning else None
+    if recalls is Recalls.SIGNATURES and request.dialect is not Dialect.OPENAI:
+        return None
+    return recalls
+
+
+def openings(turns: Sequence[Turn], recalls: Recalls) -> list[tuple[int, ToolUse]]:
+    """The first call of each run of the model's turns that lacks what is wanted, with its place."""
+    found: list[tuple[int, ToolUse]] = []
+    is_in_run = False
+    for place, turn in enumerate(turns):
+        use = next((part for part in turn.parts if isinstance(part, ToolUse)), None)
+        if turn.role is not Role.ASSISTANT:
+            is_in_run = False
+        elif use is not None and not is_in_run:
+            is_in_run = True
+            if recalls is Recalls.REASONING or not use.signature:
+                found.append((place, use))
+    return found
+
+
+def with_thought(turn: Turn, thought: Thought) -> Turn:
+    """A turn of the model with what it thought, and with the proofs of its calls."""
+    proofs = iter(thought.signatures)
+    parts = [
+        msgspec.structs.replace(part, signature=part.signature or next(proofs, ""))
+        if isinstance(part, ToolUse)
+        else part
+        for part in turn.parts
+        # What the client brought along of it would only be told to be lost.
+        if not (isinstance(part, Thinking) and part.text == thought.reasoning)
+    ]
+    mind = [Thinking(text=thought.reasoning, signature=ECHOED)] if thought.reasoning else []
+    return msgspec.structs.replace(turn, parts=(*mind, *parts))
+
+
+def with_blank(turn: Turn) -> Turn:
+    """A turn of the model with an empty thought where it has none that is sent."""
+    if turn.role is not Role.ASSISTANT or any(
+        isinstance(part, Thinking) and part.signature == ECHOED for part in turn.parts
+    ):
+        return turn
+    return msgspec.structs.replace(turn, parts=(Thinking(signature=ECHOED), *turn.parts))

@@ -1,0 +1,94 @@
+"""What a model thought before, put back into the messages of a chat request that goes to it again.
+
+Models that think between calls of tools want to see it (`reasoning_content` of the message that
+made the calls); most clients do not send back what they did not ask for.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from cluster_gw.canonical.conversation import ToolUse
+from cluster_gw.wire.json_codec import (
+    Fields,
+    InvalidJsonError,
+    JsonReader,
+    UnexpectedShapeError,
+    raw,
+)
+
+REASONING: Final = "reasoning_content"
+ECHOED: Final = "Z3c6ZWNobw"
+"""Signature of a thought that is to be sent as `reasoning_content`, and of no other: only what the
+very model thought is marked so. Base64 of `gw:echo`."""
+CALLS: Final = b'"tool_calls"'
+ASSISTANT: Final = b'"assistant"'
+ABSENT: Final = b"null"
+MESSAGES_READER: Final = JsonReader[list[Fields]](list[Fields])
+
+
+class SaidFunction(msgspec.Struct, gc=False):
+    """Name and arguments of a call."""
+
+    name: str = ""
+    arguments: str | None = None
+
+
+class SaidCall(msgspec.Struct, gc=False):
+    """A call that the model made before."""
+
+    function: SaidFunction | None = None
+    id: str | None = None
+
+
+CALLS_READER: Final = JsonReader[list[SaidCall] | None](list[SaidCall] | None)
+
+
+class Thoughtless(NamedTuple):
+    """A message of the model that lacks what it thought.
+
+    Attributes:
+        place: among the messages.
+        calls: made in it; none where it only speaks.
+    """
+
+    place: int
+    calls: tuple[ToolUse, ...]
+
+
+def thoughtless(messages: msgspec.Raw) -> list[Thoughtless]:
+    """The messages of the model without thoughts; none where they cannot be read."""
+    try:
+        found = []
+        for place, message in enumerate(MESSAGES_READER.read(messages)):
+            is_spoken = bytes(message.get("role", ABSENT)) == ASSISTANT
+            if is_spoken and bytes(message.get(REASONING, ABSENT)) == ABSENT:
+                found.append(Thoughtless(place, calls_of(message)))
+    except (InvalidJsonError, UnexpectedShapeError):  # the upstream will say what is wrong
+        return []
+    return found
+
+
+def calls_of(message: Fields) -> tuple[ToolUse, ...]:
+    """The calls of a message."""
+    given = CALLS_READER.read(message.get("tool_calls", ABSENT)) or ()
+    return tuple(
+        [
+            ToolUse(
+                id=call.id or "",
+                name=call.function.name,
+                arguments=call.function.arguments or "{}",
+            )
+            for call in given
+            if call.function is not None
+        ]
+    )
+
+
+def with_thoughts(messages: msgspec.Raw, thoughts: Mapping[int, str]) -> msgspec.Raw:
+    """The messages with thoughts at some places; all else stays as its bytes."""
+    items = MESSAGES_READER.read(messages)
+    for place, text in thoughts.items():
+        items[place][REASONING] = raw(text)
+    return raw(items)

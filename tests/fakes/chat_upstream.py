@@ -1,0 +1,100 @@
+"""A small upstream of OpenAI's dialect that gives scripted answers and keeps what it was asked."""
+
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from aiohttp import web
+
+USAGE = {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6}
+
+
+def calling(
+    arguments: str = '{"city": "Bonn"}',
+    *,
+    reasoning: str = "",
+    call_id: str = "call_x1",
+    name: str = "weather",
+) -> dict[str, Any]:
+    """A message that calls a tool, with what was thought before."""
+    function = {"name": name, "arguments": arguments}
+    call = {"id": call_id, "type": "function", "function": function}
+    message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {**message, "reasoning_content": reasoning} if reasoning else message
+
+
+class ChatUpstream:
+    """A running upstream; `async with` starts and ends it.
+
+    Attributes:
+        message: of the next answers.
+        status: of the next answers.
+        bodies: what was asked, decoded.
+    """
+
+    def __init__(self) -> None:
+        self.message: dict[str, Any] = {"role": "assistant", "content": "Hello there"}
+        self.status = 200
+        self.bodies: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_route("POST", "/{path:.*}", self._serve)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.base_url = f"http://{host}:{port}/v1"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._runner.cleanup()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the last request."""
+        last: list[dict[str, Any]] = self.bodies[-1]["messages"]
+        return last
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        body = msgspec.json.decode(await request.read())
+        self.bodies.append(body)
+        if self.status != 200:
+            return web.json_response({"error": {"message": "no"}}, status=self.status)
+        reason = "tool_calls" if "tool_calls" in self.message else "stop"
+        if not body.get("stream"):
+            choice = {"index": 0, "message": self.message, "finish_reason": reason}
+            return web.json_response({"id": "c1", "choices": [choice], "usage": USAGE})
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        for delta in pieces(self.message):
+            await self._say(response, [{"index": 0, "delta": delta, "finish_reason": None}])
+        await self._say(response, [{"index": 0, "delta": {}, "finish_reason": reason}])
+        await response.write(b"data: [DONE]\n\n")
+        await response.write_eof()
+        return response
+
+    async def _say(self, response: web.StreamResponse, choices: list[dict[str, Any]]) -> None:
+        await response.write(b"data: " + msgspec.json.encode({"choices": choices}) + b"\n\n")
+
+
+def pieces(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The deltas of a message: thoughts and arguments of calls in two pieces each."""
+    found: list[dict[str, Any]] = [{"role": "assistant"}]
+    for name in ("reasoning_content", "content"):
+        text = message.get(name) or ""
+        half = len(text) // 2
+        found += [{name: part} for part in (text[:half], text[half:]) if part]
+    for index, call in enumerate(message.get("tool_calls", ())):
+        arguments = call["function"]["arguments"]
+        opening = {**call["function"], "arguments": arguments[:3]}
+        found.append({"tool_calls": [{**call, "index": index, "function": opening}]})
+        rest = {"index": index, "function": {"arguments": arguments[3:]}}
+        found.append({"tool_calls": [rest]})
+    return found

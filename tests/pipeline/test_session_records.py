@@ -1,0 +1,100 @@
+"""Turns are known again however their JSON is written, and summaries have bounds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_gw.canonical.conversation import Conversation, Role, Text, ToolResult, ToolUse, Turn
+from cluster_gw.core.outcome.heard import FirstCall
+from cluster_gw.pipeline.session_records import (
+    HANDOFF_READER,
+    MARK,
+    MESSAGE_CHARACTERS,
+    MOST_MESSAGES,
+    NOTE_TOKENS,
+    Handoff,
+    Said,
+    last_messages,
+    note_of,
+    record_json,
+    turn_digest,
+)
+
+
+def digest(arguments: str, *, model: str = "p/m", name: str = "f", call_id: str = "c") -> str:
+    return turn_digest(model, FirstCall(call_id, name, arguments))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"a":1,"b":[2]}', ' { "b" : [2.0], "a" : 1 }'),
+        ('{"a":"\\u00e9"}', '{"a":"é"}'),
+        ("{}", "{ }"),
+        ("not json", "not json"),
+    ],
+)
+def test_a_turn_is_known_again_however_its_arguments_are_written(one: str, other: str) -> None:
+    assert digest(one) == digest(other)
+
+
+def test_other_turns_have_other_names() -> None:
+    names = {
+        digest("{}"),
+        digest('{"a":1}'),
+        digest('{"a":"1"}'),
+        digest('{"a":true}'),
+        digest("[" * 5000),
+        digest("{}", model="p/n"),
+        digest("{}", name="g"),
+        digest("{}", call_id="d"),
+    }
+
+    assert len(names) == 8
+
+
+SAYS = st.builds(Said, st.sampled_from(["user", "assistant", "tool"]), st.text(max_size=700))
+
+
+@given(st.lists(SAYS, max_size=20))
+def test_a_note_is_within_what_is_reserved_for_it(messages: list[Said]) -> None:
+    note = note_of(Handoff(model="p/m", messages=tuple(messages)))
+
+    assert note.startswith(MARK)
+    assert len(note) <= NOTE_TOKENS * 4
+    assert not messages or messages[-1].text[:MESSAGE_CHARACTERS] in note
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = Handoff(model="p/m", messages=(Said("user", "hi"), Said("assistant", "\ud83d")))
+
+    assert HANDOFF_READER.read(record_json(record)).messages == (
+        Said("user", "hi"),
+        Said("assistant", "?"),
+    )
+
+
+def test_the_last_messages_are_cut_short_and_systems_are_left_out() -> None:
+    def turn(role: Role, *parts: Text | ToolUse | ToolResult) -> Turn:
+        return Turn(role=role, parts=parts)
+
+    result = ToolResult(call_id="c", parts=(Text(text="rain"),))
+    conversation = Conversation(
+        turns=(
+            turn(Role.SYSTEM, Text(text="secret")),
+            *[turn(Role.USER, Text(text=f"{number}")) for number in range(20)],
+            turn(Role.ASSISTANT, Text(text="x" * 900), ToolUse(id="c", name="f")),
+            turn(Role.USER, result),
+        )
+    )
+
+    said = last_messages(conversation, [Said("assistant", "done")])
+
+    assert len(said) == MOST_MESSAGES
+    assert said[-4:] == (
+        Said("assistant", "x" * MESSAGE_CHARACTERS),
+        Said("assistant", "[calls f]"),
+        Said("tool", "rain"),
+        Said("assistant", "done"),
+    )
+    assert "secret" not in str(said)
