@@ -10,7 +10,7 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check lint types contracts fast laws sdk cluster faults fuzz \
+.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster faults fuzz \
   fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
@@ -37,13 +37,16 @@ contracts: $(STAMP) ## which module may import which
 	@$(VENV)/bin/lint-imports --no-logo
 
 fast: $(STAMP) ## tests without worker processes and SDKs
-	@$(PYTEST) -q -m "not cluster and not sdk and not soak and not fuzz"
+	@$(PYTEST) -q -m "not cluster and not sdk and not soak and not fuzz and not ui"
 
 laws: $(STAMP) ## properties that every codec, strategy and window keeps
 	@$(PYTEST) -q tests/laws
 
 sdk: setup tools ## official SDKs against the running gateway
 	@$(PYTEST) -m sdk
+
+ui: $(STAMP) tools ## the dashboard in a real browser
+	@$(PYTEST) -m ui
 
 cluster: $(STAMP) tools ## several worker processes on one Redis
 	@$(PYTEST) -m cluster
@@ -110,9 +113,9 @@ $(STAMP): requirements/dev.lock pyproject.toml
 $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
-tools: ## look for redis-server, node, npm, curl and openssl; as root on Debian, install what is missing
+tools: ## look for redis-server, node, npm, curl, openssl and chromium; as root on Debian, install what is missing
 	@set -e; missing=; \
-	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl; do \
+	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl chromium:chromium; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \

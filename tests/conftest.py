@@ -24,11 +24,15 @@ settings.load_profile("unhurried")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With two test processes: a module stays in one, and all that start workers are in the same.
 
-    Those measure times, and would disturb each other.
+    Those measure times, and would disturb each other. One browser is enough for all its tests.
     """
     for item in items:
-        module = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("workers" if starts_workers(item) else module))
+        group = item.nodeid.partition("::")[0]
+        if item.get_closest_marker("ui") is not None:
+            group = "browser"
+        elif starts_workers(item):
+            group = "workers"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(tryfirst=True)

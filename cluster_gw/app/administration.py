@@ -27,5 +27,6 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         records=engine.records,
         editor=editor,
         penalties=engine.penalties,
+        windows=engine.windows,
         health=KeyReports(engine.deps.current, engine.health, engine.deps.log),
     )

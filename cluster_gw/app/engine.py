@@ -15,6 +15,7 @@ from cluster_gw.app.sessions import SessionParts
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.side_store import SideStore
 from cluster_gw.app.standby import Standby
+from cluster_gw.app.windows import Windows
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
@@ -77,6 +78,7 @@ class Engine:
         redis: the worker's client.
         health: of models over all their keys, and of keys.
         penalties: what is held against routes, for operators.
+        windows: what those of keys count, for operators.
         quotas: what providers say of their limits.
         coordination: this worker among the others.
         overlays: what was changed of the configuration.
@@ -183,7 +185,7 @@ class Engine:
         estimator = Estimator()
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
-        self.quotas = QuotaReports(base).quotas
+        self.quotas, self.windows = QuotaReports(base).quotas, Windows(base, current)
         estimates = Estimates(self.redis, self._scripts, self._keys)
         memory = Memory(Cursors(self.redis, self._scripts, self._keys, self._alone), self._bonds)
         self._side = SideStore(

@@ -1,6 +1,7 @@
 """What types cannot say about the gateway itself: addresses, modes, schemes, time zones."""
 
 import ipaddress
+import re
 from typing import Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -27,6 +28,7 @@ REDIS_FORMS: Final = (
 )
 NO_ZONES: Final = frozenset({"localtime", "posixrules", "Factory"})
 NO_ZONE_FOLDERS: Final = ("posix/", "right/")
+HOST_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?\.?")
 HIGHEST_PORT: Final = 65_535
 
 
@@ -45,6 +47,10 @@ def check_gateway(settings: Settings, faults: Faults) -> None:
         if not is_network(text):
             path = at_index("auth.trusted_proxies", place)
             faults.add(path, "is no IP address or network, such as 10.0.0.0/8")
+    for place, text in enumerate(server.ui_hosts):
+        if HOST_NAME.fullmatch(text) is None:
+            path = at_index("server.ui_hosts", place)
+            faults.add(path, "is no host name, such as gateway.example.org, without scheme, port")
     if server.port == server.admin_port and server.host == server.admin_host:
         faults.add("server.admin_port", "must differ from server.port")
     _check_redis(settings.redis.url, "redis.url", faults)

@@ -49,6 +49,8 @@ class ServerSettings(Section, frozen=True, kw_only=True):
         max_body_mb: largest request body, in MB of 1024 KB; larger ones get 413.
         max_head_kb: largest request head, in KB; larger ones get 431.
         drain_s: how long open answers may run on when the group ends.
+        ui_hosts: names under which browsers are shown the dashboard `/ui`, beside IP addresses and
+            `localhost`; without scheme and port.
     """
 
     host: Name = "127.0.0.1"
@@ -59,6 +61,7 @@ class ServerSettings(Section, frozen=True, kw_only=True):
     max_body_mb: Annotated[int, Meta(ge=1, le=1024)] = 25
     max_head_kb: Annotated[int, Meta(ge=1, le=1024)] = 32
     drain_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 120.0
+    ui_hosts: tuple[Name, ...] = ()
 
 
 class RedisSettings(Section, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ push out the other.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from cluster_gw.store.client import RedisClient
@@ -95,18 +95,59 @@ class RequestRecords:
         )
         return [one for of_digit in found for one in of_digit]
 
-    async def _newest_of(self, digit: str, most: int, read: Callable[[bytes], T]) -> list[T]:
-        order, records = self._keys.requests(digit, NOTABLE)
-        names = await self._client.call("ZRANGE", order, 0, most - 1, "REV")
-        texts = await self._client.call("HMGET", records, *names) if names else []
-        found = []
-        for text in texts:
+    async def latest(self, most: int, kinds: Sequence[str], read: Callable[[bytes], T]) -> list[T]:
+        """Give the newest records of some kinds, the newest first.
+
+        Args:
+            most: how many, above 0.
+            kinds: `NOTABLE`, `PLAIN`, or both.
+            read: as of `newest`.
+
+        Raises:
+            StoreLostError: Redis is away.
+        """
+        places = [(f"{digit:x}", kind) for digit in range(SHARDS) for kind in kinds]
+        orders = await asyncio.gather(
+            *(
+                self._client.call("ZRANGE", order, 0, most - 1, "REV", "WITHSCORES")
+                for order, _ in (self._keys.requests(*place) for place in places)
+            )
+        )
+        known = [
+            (float(at_ms), name, place)
+            for place, told in zip(places, orders, strict=True)
+            for name, at_ms in zip(told[::2], told[1::2], strict=True)
+        ]
+        known.sort(reverse=True)
+        wanted: dict[tuple[str, str], list[bytes]] = {}
+        for _, name, place in known[:most]:
+            wanted.setdefault(place, []).append(name)
+        found: dict[bytes, T] = {}
+        for texts in await asyncio.gather(
+            *(self._read(place, names, read) for place, names in wanted.items())
+        ):
+            found |= texts
+        return [found[name] for _, name, _ in known[:most] if name in found]
+
+    async def _read(
+        self, place: tuple[str, str], names: Sequence[bytes], read: Callable[[bytes], T]
+    ) -> dict[bytes, T]:
+        """Give the records of some names in one place; those that are gone are left out."""
+        _, records = self._keys.requests(*place)
+        texts = await self._client.call("HMGET", records, *names)
+        found = {}
+        for name, text in zip(names, texts, strict=True):
             if text is not None:
                 try:
-                    found.append(read(bytes(text)))
+                    found[name] = read(bytes(text))
                 except ValueError:
                     self._client.unreadable.tell(records)
         return found
+
+    async def _newest_of(self, digit: str, most: int, read: Callable[[bytes], T]) -> list[T]:
+        order, _ = self._keys.requests(digit, NOTABLE)
+        names = await self._client.call("ZRANGE", order, 0, most - 1, "REV")
+        return list((await self._read((digit, NOTABLE), names, read)).values()) if names else []
 
     def missed(self, sent: "_Sent", fault: BaseException) -> None:
         """Take what a write met: an unknown script is loaded, anything else is a loss."""

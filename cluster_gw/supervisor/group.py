@@ -227,7 +227,9 @@ class Group:
         metrics = self.metrics if self._settings.telemetry.metrics else None
         token = self._options.environ.get(TOKEN_VARIABLE)
         relay = AdminRelay(lambda: [w.control for w in self._workers if w.is_answering])
-        self._operations = OperationsServer(operations_app(self.readiness, metrics, token, relay))
+        self._operations = OperationsServer(
+            operations_app(self.readiness, metrics, token, relay, server.ui_hosts)
+        )
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()
         now_s = time.monotonic()

@@ -1,9 +1,9 @@
-"""The operations port of the group: liveness, readiness, metrics, the door of the admin API."""
+"""The operations port of the group: liveness, readiness, metrics, admin API, dashboard."""
 
 import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from cluster_gw.server.ui.shell import Dashboard
 from cluster_gw.supervisor.admin_door import AdminDoor
 from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.control import Readiness
@@ -23,6 +24,7 @@ from cluster_gw.telemetry.registry import Family
 JSON: Final = "application/json"
 LIVEZ: Final = ("/livez", "/health", "/health/liveliness")
 ADMIN: Final = ("/api", "/api/{path:path}")
+DASHBOARD: Final = ("/ui", "/ui/{path:path}")
 NOT_SERVING: Final = frozenset({"starting", "draining"})
 ALIVE: Final = b'{"status":"ok"}'
 
@@ -35,6 +37,7 @@ def operations_app(
     metrics: ReadMetrics | None,
     admin_token: str | None,
     relay: AdminRelay,
+    ui_hosts: Sequence[str] = (),
 ) -> Starlette:
     """Build the application.
 
@@ -43,8 +46,10 @@ def operations_app(
         metrics: the metrics of the group; None serves none.
         admin_token: opens the admin API; None keeps it shut.
         relay: has a worker answer it.
+        ui_hosts: names under which the dashboard is shown; see `server.ui_hosts`.
     """
     admin = AdminDoor(admin_token, time.monotonic, relay)
+    dashboard = Dashboard(ui_hosts)
 
     async def livez(_request: Request) -> Response:
         return Response(ALIVE, media_type=JSON)
@@ -59,6 +64,7 @@ def operations_app(
         *(Route(path, livez, methods=["GET"]) for path in LIVEZ),
         Route("/readyz", readyz, methods=["GET"]),
         *(Route(path, admin) for path in ADMIN),
+        *(Route(path, dashboard) for path in DASHBOARD),
     ]
     if metrics is not None:
         read = metrics

@@ -23,7 +23,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_every_module_and_every_script(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {relative(p) for p in files("cluster_gw", suffixes=frozenset({".py", ".yaml"}))}
+    kinds = frozenset({".py", ".yaml", ".html", ".css", ".js", ".svg"})
+    wanted = {relative(p) for p in files("cluster_gw", suffixes=kinds)}
     wanted |= {
         f"cluster_gw/_{relative(p)}" for p in files("lua", suffixes=frozenset({".lua", ".json"}))
     }

@@ -13,6 +13,17 @@ FAULTS = [
         ["10.0.0.0/8", "10.0.0.1/8"],
         "auth.trusted_proxies[1]: is no IP address or network, such as 10.0.0.0/8",
     ),
+    *(
+        (
+            "server.ui_hosts",
+            ["gateway.example.org", name],
+            (
+                "server.ui_hosts[1]: is no host name, such as gateway.example.org, "
+                "without scheme, port"
+            ),
+        )
+        for name in ("https://gateway", "gateway:8081", "gate way", "*", "-gateway", "gateway/ui")
+    ),
     ("auth.ipv6_prefix", 129, "auth.ipv6_prefix: expected a whole number from 16 to 128, got 129"),
     (
         "routing.guardrails.unified_max_tokens",

@@ -30,6 +30,13 @@ class Penalties(Protocol):
         """Forget what is held against one key; how many records said something."""
 
 
+class Windows(Protocol):
+    """What the windows of keys count; raises `StoreLostError` while Redis is away."""
+
+    async def list_rows(self) -> Sequence[Mapping[str, Any]]:
+        """Give one row for each key."""
+
+
 class KeyPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A key of the configuration.
 
@@ -66,6 +73,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         records: of requests that have ended.
         editor: shows and changes the configuration.
         penalties: what is held against routes.
+        windows: what those of keys count.
         health: what is known of keys.
     """
 
@@ -74,6 +82,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     records: RequestRecords
     editor: Editor
     penalties: Penalties
+    windows: Windows
     health: KeyHealth
 
     @property

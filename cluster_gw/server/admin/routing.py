@@ -25,6 +25,7 @@ from cluster_gw.server.admin.read_only import ReadOnly, changed_only
 from cluster_gw.server.admin.scores import scores_of
 from cluster_gw.server.admin.writing import read_fields, seen_version
 from cluster_gw.server.explaining import Asked, explain_request
+from cluster_gw.settings.strategies import STRATEGIES
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.json_codec import write
 
@@ -32,7 +33,7 @@ EXPLORED_SHARE: Final = 0.1  # what the first generation's switch stood for
 QUESTION: Final = "How would a short request be ranked?"
 OF_COMBO: Final = ("strategy", "weights")
 READ_ONLY: Final = ReadOnly(
-    fixed=frozenset({"combo", "family"}),
+    fixed=frozenset({"combo", "family", "strategies"}),
     measured=frozenset({"peak_adjusted", "scores", "warnings"}),
 )
 
@@ -149,6 +150,7 @@ class Routing:
             "combo": combo.id,
             "family": combo.family,
             "strategy": combo.strategy,
+            "strategies": list(STRATEGIES[combo.family]),
             "weights": self._weights(combo),
             "custom_weights": self._saved(combo),
             "explore_enabled": settings["explore_unmeasured"] > 0,

@@ -17,6 +17,7 @@ from cluster_gw.server.admin.fallback import fallback_routes
 from cluster_gw.server.admin.headroom import headroom_routes
 from cluster_gw.server.admin.health import health_routes
 from cluster_gw.server.admin.keys import key_routes
+from cluster_gw.server.admin.limits import limit_routes
 from cluster_gw.server.admin.models import model_routes
 from cluster_gw.server.admin.penalties import penalty_routes
 from cluster_gw.server.admin.profiles import profile_routes
@@ -30,6 +31,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     model_routes,
     key_routes,
     health_routes,
+    limit_routes,
     fallback_routes,
     routing_routes,
     penalty_routes,

@@ -1,0 +1,476 @@
+"""The dashboard in a real browser, on a real gateway with three routes."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from cluster_gw.supervisor.admin_door import DISABLED
+from tests.fakes.admin import ENVIRON, TOKEN, call
+from tests.fakes.group import GatewayGroup, SimulatedProvider
+from tests.fakes.waiting import until
+from tests.ui.browser import AXE, DESK, PHONE, SIGNED_IN, Visit, running_browser
+
+pytestmark = [pytest.mark.ui, pytest.mark.timeout(90)]
+
+HOSTILE: Final = "<img/src=x/onerror=alert(1)>"
+CHAT: Final = {"model": "auto", "messages": [{"role": "user", "content": "hello"}]}
+TOOLS: Final = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
+PAGES: Final = ("overview", "requests", "explain", "keys", "routing")
+READY: Final = {
+    "overview": "#keys",
+    "requests": "#recent",
+    "explain": "#body",
+    "keys": "#keys",
+    "routing": "#scores",
+}
+
+
+@pytest.fixture(scope="module")
+def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
+    upstream = {"dialect": "openai", "base_url": provider.base_url}
+    config = {
+        "providers": {"a": upstream, "b": upstream},
+        "keys": [
+            {"id": "a1", "provider": "a", "secret": "s"},
+            {"id": "a2", "provider": "a", "secret": "s", "enabled": False},
+            {"id": "b1", "provider": "b", "secret": "s", "limits": {"rpm": 50}},
+        ],
+        "models": [
+            {"provider": "a", "model": "m0", "tools": False, "limits": {"rpm": 40, "tpd": 90_000}},
+            {"provider": "a", "model": HOSTILE, "name": "<b>bold</b>", "tools": True},
+            {"provider": "b", "model": "m2", "tools": True},
+        ],
+        "combos": [
+            {"id": "auto", "members": "all"},
+            {"id": "changing", "members": "all"},
+            # Tests come in any order: each that changes something has a combo of its own.
+            *(
+                {"id": name, "family": "classic", "strategy": "priority", "members": "all"}
+                for name in ("ordered", "switched", "sorted")
+            ),
+        ],
+        "telemetry": {"request_records": {"per_s": 1000, "notable_per_s": 1000}},
+    }
+    with GatewayGroup(config, workers=1, environ=ENVIRON) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as running:
+        yield running
+
+
+@pytest.fixture
+def stranger(browser: Browser, group: GatewayGroup) -> Iterator[Visit]:
+    """A tab where nobody has signed in."""
+    context = browser.new_context(viewport=DESK)
+    visit = Visit(context.new_page(), group.admin_url)
+    yield visit
+    visit.check()
+    context.close()
+
+
+@pytest.fixture
+def visit(stranger: Visit) -> Visit:
+    """A tab where somebody has, and kept it."""
+    stranger.page.add_init_script(SIGNED_IN)
+    return stranger
+
+
+def serve(group: GatewayGroup, text: str = "hello", **fields: Any) -> str:
+    """Send a request; its id, once its record is there."""
+    body = {**CHAT, "messages": [{"role": "user", "content": text}], **fields}
+    request = urllib.request.Request(  # noqa: S310
+        f"{group.base_url}/v1/chat/completions",
+        data=json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+            name = answer.headers["X-Gw-Request-Id"]
+    except urllib.error.HTTPError as fault:
+        name = fault.headers["X-Gw-Request-Id"]
+    until(lambda: call(group.admin_url, "GET", f"/api/requests/{name}").status == 200)
+    return str(name)
+
+
+def fall_back(group: GatewayGroup) -> str:
+    """Send a request whose first call fails; its id."""
+    directive = {"id": uuid4().hex, "fault": {"kind": "status", "code": 500}, "times": 1}
+    return serve(group, f"[[sim {json.dumps(directive)}]]")
+
+
+def check_figures(visit: Visit, told: Any) -> None:
+    """Every figure of a ranking stands on the page as it is in the document."""
+    page = visit.page
+    for summary in page.locator("#ranking summary").all():
+        summary.click()
+    rows = visit.rows("Ranked routes")
+    assert [row[0] for row in rows] == [str(place["rank"]) for place in told["ranking"]]
+    for place, row in zip(told["ranking"], rows, strict=True):
+        route = place["route"]
+        assert row[1].startswith(route)
+        factors = visit.rows(f"Factors of {route}")
+        assert [one[0] for one in factors] == [one["name"] for one in place["factors"]]
+        for cells, factor in zip(factors, place["factors"], strict=True):
+            names = ("weight", "value", "contribution", "samples")
+            shown = [float(cells[at]) for at in (1, 2, 3, 5)]
+            assert shown == [factor[name] for name in names]
+            assert cells[4] == factor["source"]
+        multipliers = visit.rows(f"Multipliers of {route}")
+        assert [(one[0], float(one[1])) for one in multipliers] == [
+            (one["name"], one["value"]) for one in place["multipliers"]
+        ]
+        for reason in place["reasons"]:
+            assert reason in row[-1]
+        formula = page.locator(f"tr.more:has(summary:has-text({json.dumps(route)})) .formula")
+        assert formula.inner_text().endswith(f"= score {shortest(place['score'])}")
+        bars = page.locator(f"tr:has-text({json.dumps(route)}) .stack").first.locator(".segment")
+        titles = [bar.get_attribute("title") for bar in bars.all()]
+        assert titles == [
+            f"{one['name']}: {shortest(one['contribution'])}" for one in place["factors"]
+        ]
+
+
+def shortest(number: float) -> str:
+    """As JavaScript writes it."""
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def test_token_opens_the_pages_and_is_forgotten_with_the_tab(stranger: Visit) -> None:
+    page = stranger.open()
+    page.get_by_label("Admin token").fill(TOKEN)
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    assert page.evaluate("[sessionStorage.length, localStorage.length]") == [0, 0]
+    assert TOKEN not in page.content()
+    page.reload()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_token_that_is_kept_survives_a_reload_but_not_signing_out(stranger: Visit) -> None:
+    page = stranger.open()
+    page.get_by_label("Admin token").fill(TOKEN)
+    page.get_by_label("Keep it in this tab over a reload").check()
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+    page.get_by_role("button", name="Sign out").click()
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_wrong_token_is_told_so(stranger: Visit) -> None:
+    page = stranger.open()
+    page.get_by_label("Admin token").fill("x" * 40)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("This token is not known here (401).")
+    (complaint,) = stranger.take_complaints()
+    assert "401" in complaint
+
+
+def test_token_that_is_changed_meanwhile_leads_back_to_the_door(visit: Visit) -> None:
+    page = visit.open("keys", "#keys")
+    page.evaluate("sessionStorage.removeItem('cluster-gw.token')")
+    page.route("**/api/keys", lambda route: route.continue_(headers={"authorization": "Bearer x"}))
+
+    page.get_by_role("button", name="Refresh now").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("(401)")
+    expect(page.get_by_role("table")).to_have_count(0)
+    assert "401" in visit.take_complaints()[0]
+
+
+def test_api_that_is_off_is_told_with_what_to_do(stranger: Visit) -> None:
+    page = stranger.open()
+    told = {"error": {"code": DISABLED.code, "message": DISABLED.message}}
+    page.route("**/api/**", lambda route: route.fulfill(status=403, json=told))
+    page.get_by_label("Admin token").fill(TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("Set GW_ADMIN_TOKEN to at least 32")
+    assert "403" in stranger.take_complaints()[0]
+
+
+def test_request_that_fell_back_is_explained_with_its_trail(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    name = fall_back(group)
+    told = call(group.admin_url, "GET", f"/api/requests/{name}").body
+
+    page = visit.open("requests", "#recent")
+    page.get_by_role("link", name=f"Request {name}").click()
+    page.wait_for_selector("#trail")
+
+    trail = visit.rows("Attempts")
+    assert [row[1:3] for row in trail] == [[one["route"], one["key"]] for one in told["attempts"]]
+    assert len(trail) == 2
+    assert "HTTP 500" in trail[0][3]
+    assert trail[1][3] == "success"
+    winner = page.locator("#outcome dt:text('Winner') + dd").inner_text()
+    assert winner == told["route"] == trail[1][1]
+    assert page.locator("tr.chosen").locator(".badge").first.inner_text() == "answered"
+    assert page.locator("tr.chosen .route").inner_text() == told["route"]
+    check_figures(visit, told)
+
+
+def test_request_that_would_come_is_explained_as_the_api_does(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    serve(group)
+    page = visit.open("explain", "#body")
+
+    with page.expect_response("**/api/explain") as answered:
+        page.get_by_role("button", name="Explain", exact=True).click()
+    told = answered.value.json()
+    page.wait_for_selector("#ranking")
+
+    asked = call(group.admin_url, "POST", "/api/explain", {"request": CHAT}).body
+    assert [one["route"] for one in told["ranking"]] == [one["route"] for one in asked["ranking"]]
+    assert page.locator("#winner").inner_text() == told["ranking"][0]["route"]
+    assert page.locator("#context").inner_text().count("balanced") == 1
+    check_figures(visit, told)
+
+
+def test_what_is_left_out_is_shown_with_its_reason(visit: Visit, group: GatewayGroup) -> None:
+    page = visit.open("explain", "#body")
+    page.get_by_label("Body").fill(json.dumps({**CHAT, "tools": TOOLS}))
+    with page.expect_response("**/api/explain") as answered:
+        page.get_by_role("button", name="Explain", exact=True).click()
+    page.wait_for_selector("#skipped")
+
+    told = answered.value.json()["skipped"]
+    rows = visit.rows("Routes and keys that were left out")
+    assert [row[:4] for row in rows] == [
+        [one["route"], one["key"] or "all", one["code"], one["scope"]] for one in told
+    ]
+    assert "a/m0" in [row[0] for row in rows]
+
+
+def test_order_without_scores_and_bad_questions_are_told(visit: Visit) -> None:
+    page = visit.open("explain", "#body")
+    body, button = page.get_by_label("Body"), page.get_by_role("button", name="Explain", exact=True)
+    body.fill(json.dumps({**CHAT, "model": "ordered"}))
+    button.click()
+    expect(page.locator("#ranking")).to_contain_text("The strategy priority only orders")
+
+    body.fill("{")
+    button.click()
+    expect(page.locator("#answer")).to_contain_text("JSON")
+    body.fill(json.dumps({**CHAT, "model": "<i>nothing</i>"}))
+    button.click()
+    expect(page.locator("#answer")).to_contain_text("model_not_found")
+    assert all("404" in one for one in visit.take_complaints())
+
+
+def test_names_stay_text_wherever_they_are_shown(visit: Visit, group: GatewayGroup) -> None:
+    serve(group, model=f"a/{HOSTILE}")
+    for path in (*PAGES, f"routing/{HOSTILE}", f"explain/{HOSTILE}", f"requests/{HOSTILE}"):
+        page = visit.open(path.replace("/<", "/%3C"), READY.get(path, ".notice"))
+        if path == "explain":
+            page.get_by_role("button", name="Explain", exact=True).click()
+            page.wait_for_selector("#ranking")
+        assert page.locator("img, main b, script:not([src])").count() == 0
+        if path not in {"overview", "keys"}:
+            expect(page.locator("main")).to_contain_text("onerror=alert(1)>")
+    assert {one.split("(")[0] for one in visit.take_complaints()} <= {
+        "error: Failed to load resource: the server responded with a status of 404 "
+    }
+
+
+def test_browser_itself_refuses_html_and_scripts_from_texts(visit: Visit) -> None:
+    page = visit.open("overview", "#keys")
+
+    for attempt in (
+        "document.body.innerHTML = '<p>x</p>'",
+        "document.body.insertAdjacentHTML('beforeend', '<p>x</p>')",
+        "document.createElement('script').text = 'x'",
+    ):
+        told = page.evaluate(f"() => {{ try {{ {attempt} }} catch (e) {{ return e.name }} }}")
+        assert told == "TypeError", attempt
+    visit.take_complaints()
+
+
+def test_keys_show_what_their_windows_count(visit: Visit, group: GatewayGroup) -> None:
+    serve(group, model="a/m0")
+    limits = call(group.admin_url, "GET", "/api/limits").body["items"]
+    (window,) = [
+        one
+        for row in limits
+        for one in row["windows"]
+        if row["key"] == "a1" and one["rpm"]["limit"]
+    ]
+
+    page = visit.open("keys", "#keys")
+    row = page.locator("#keys tbody > tr", has=page.get_by_text("a1", exact=True))
+
+    day = row.locator(".meter", has_text="tokens a day").first.inner_text()
+    assert re.sub(r"\s+", " ", day).endswith(f"{window['tpd']['used']} of 90000")
+    assert {one[0].split("\n")[0]: one[1].split("\n")[0] for one in visit.rows("Keys")}[
+        "a2"
+    ] == "disabled"
+    page.get_by_label("Filter").fill("b1")
+    expect(page.get_by_role("heading", name="Keys (1 of 3)")).to_be_visible()
+
+
+def test_overview_tells_what_the_metrics_say(visit: Visit, group: GatewayGroup) -> None:
+    serve(group)
+    with urllib.request.urlopen(f"{group.admin_url}/metrics", timeout=10) as answer:  # noqa: S310
+        lines = re.findall(r"(?m)^gw_requests_total\{.*\} (\S+)$", answer.read().decode())
+
+    page = visit.open("overview", "#keys")
+
+    finished = page.locator(".tile", has_text="Finished").locator("strong").inner_text()
+    assert float(finished) == sum(map(float, lines)) > 0
+    facts = page.locator("#group").inner_text()
+    assert "ready" in facts
+    assert "version" in facts
+
+
+def test_strategy_is_changed_only_after_a_yes(visit: Visit, group: GatewayGroup) -> None:
+    def strategy() -> str:
+        return str(
+            call(group.admin_url, "GET", "/api/fallback/routing?combo=switched").body["strategy"]
+        )
+
+    page = visit.open("routing/switched", "#scores")
+    page.get_by_label("Strategy").select_option("smart")
+    review = page.get_by_role("button", name="Review 1 change")
+    review.click()
+    expect(page.get_by_role("dialog")).to_contain_text("Strategy: priority → smart")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert strategy() == "priority"
+
+    review.click()
+    page.get_by_role("dialog").get_by_role("button", name="Apply").click()
+
+    expect(page.locator("#told")).to_contain_text("The change is in force.")
+    assert strategy() == "smart"
+    expect(page.locator("fieldset")).to_contain_text("cache affinity")
+
+
+def test_chain_is_put_in_order_by_keyboard(visit: Visit, group: GatewayGroup) -> None:
+    page = visit.open("routing/sorted", "#scores")
+    page.get_by_role("button", name="Move b/m2 up").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert visit.rows("Chain")[0][1] == "b/m2"
+    assert "Move b/m2 down" in str(page.evaluate("document.activeElement.ariaLabel"))
+    page.get_by_label("a/m0 takes part").uncheck()
+    page.get_by_role("button", name="Review 2 changes").click()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#told")).to_contain_text("The change is in force.")
+
+    chain = call(group.admin_url, "GET", "/api/fallback?combo=sorted").body["items"]
+    assert chain[0]["route"] == "b/m2"
+    assert {one["route"] for one in chain if not one["enabled"]} == {"a/m0"}
+
+
+def test_change_of_somebody_else_is_not_overwritten(visit: Visit, group: GatewayGroup) -> None:
+    page = visit.open("routing/changing", "#scores")
+    page.get_by_label("Strategy").select_option("fastest")
+    changed = call(
+        group.admin_url, "PUT", "/api/fallback/routing?combo=changing", {"strategy": "smartest"}
+    )
+    assert changed.status == 200
+
+    page.get_by_role("button", name="Review 1 change").click()
+    page.get_by_role("button", name="Apply").click()
+
+    expect(page.locator("#told")).to_contain_text("Somebody else changed the configuration first")
+    expect(page.get_by_label("Strategy")).to_have_value("smartest")
+    assert "412" in visit.take_complaints()[0]
+
+
+def test_page_is_read_again_unless_that_is_paused(visit: Visit) -> None:
+    page, asked = visit.page, []
+    page.clock.install()
+    page.on("request", lambda request: asked.append(request.url))
+    visit.open("requests", "#recent")
+    with page.expect_response("**/api/requests?*"):
+        page.clock.run_for(6000)
+    page.get_by_role("button", name="Pause refresh").click()
+    asked.clear()
+
+    page.clock.run_for(60_000)
+
+    assert asked == []
+    with page.expect_response("**/api/requests?*"):
+        page.get_by_role("button", name="Refresh is paused").click()
+
+
+def test_what_was_read_stays_while_the_gateway_cannot_be_reached(visit: Visit) -> None:
+    page = visit.open("keys", "#keys")
+    page.context.set_offline(True)
+
+    page.get_by_role("button", name="Refresh now").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("The gateway cannot be reached.")
+    expect(page.locator("#trouble")).to_contain_text("What is shown below was read at")
+    assert len(visit.rows("Keys")) == 3
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert all("ERR_INTERNET_DISCONNECTED" in one for one in visit.take_complaints())
+
+
+@pytest.mark.parametrize("path", [*PAGES, "sign in", "record"])
+def test_page_has_no_fault_that_axe_finds_and_fits_a_phone(
+    stranger: Visit, group: GatewayGroup, path: str
+) -> None:
+    page = stranger.page
+    page.add_init_script(AXE.read_text())
+    if path != "sign in":
+        page.add_init_script(SIGNED_IN)
+    name = fall_back(group) if path in {"record", "requests"} else ""
+    at = {"record": f"requests/{name}", "sign in": ""}.get(path, path)
+    stranger.open(at, {**READY, "record": "#skipped"}.get(path, "h1"))
+    if path == "explain":
+        page.get_by_role("button", name="Explain", exact=True).click()
+        page.wait_for_selector("#ranking")
+    for summary in page.locator("summary").all():
+        summary.click()
+
+    assert stranger.find_faults() == []
+    page.emulate_media(color_scheme="dark")
+    assert stranger.find_faults("color-contrast") == []
+    page.set_viewport_size(PHONE)
+    width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert width[0] <= width[1]
+
+
+def test_first_stop_of_the_keyboard_leads_past_the_menu(visit: Visit) -> None:
+    page = visit.open("overview", "#keys")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "skip"
+    page.keyboard.press("Enter")
+
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.url.endswith("#/overview")
+
+
+def test_what_is_unfolded_and_focused_stays_so_when_the_page_is_read_again(visit: Visit) -> None:
+    page = visit.open("keys", "#keys")
+    summary = page.locator("summary").first
+    summary.click()
+    summary.focus()
+    page.evaluate("document.querySelector('#keys').dataset.isOld = ''")
+    page.get_by_role("button", name="Refresh now").dispatch_event("click")
+    page.wait_for_selector("#keys:not([data-is-old])")
+
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert page.locator("details[open]").count() == 1
