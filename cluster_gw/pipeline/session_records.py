@@ -17,6 +17,7 @@ SUMMARY_CHARACTERS: Final = 6000
 NOTE_TOKENS: Final = 1600
 """What a request is reserved in addition where a note may be put into it."""
 DIGEST_BYTES: Final = 16
+EXACT: Final = 2**53  # whole numbers below it are the same as floats
 MARK: Final = "FreeLLMAPI context handoff:"
 """How every note begins, as in the first generation: where one stands, no other is put in."""
 NOTE: Final = (
@@ -74,16 +75,17 @@ def model_of(route: Route) -> str:
 
 def turn_digest(model: str, call: FirstCall) -> str:
     """What stands for a turn of a model: its first call, in whatever way its JSON is written."""
-    material = write([model, call.id, call.name, settled(call.arguments)])
+    material = write([model, call.id, call.name]) + settled(call.arguments)
     return blake2b(material, digest_size=DIGEST_BYTES).hexdigest()
 
 
-def settled(arguments: str) -> Any:
-    """The value of a call's arguments, the same for every way to write it; else the text."""
+def settled(arguments: str) -> bytes:
+    """The value of a call's arguments, the same for every way to write it; else their text."""
+    text = arguments.encode("utf-8", "surrogatepass")
     try:
-        return ordered(read_any(arguments.encode("utf-8", "surrogatepass")))
-    except (ValueError, RecursionError):
-        return arguments
+        return write(ordered(read_any(text)))
+    except (ValueError, RecursionError, OverflowError):  # no JSON, or none that can be written
+        return text
 
 
 def ordered(value: Any) -> Any:
@@ -92,7 +94,8 @@ def ordered(value: Any) -> Any:
         return {name: ordered(value[name]) for name in sorted(value)}
     if isinstance(value, list):
         return [ordered(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < EXACT
+    return int(value) if is_whole else value
 
 
 def last_messages(conversation: Conversation, answer: Sequence[Said]) -> tuple[Said, ...]:

@@ -175,7 +175,7 @@ class Sessions:
         if reasoning or any(signatures):
             thought = Thought(model=model, reasoning=reasoning, signatures=signatures)
             self._memory.keep(
-                self._thoughts(exchange, model, first),
+                self._thoughts(exchange, exchange.context.session_key, model, first),
                 record_json(thought),
                 most_bytes=policy.most_bytes,
                 budget_bytes=policy.budget_bytes / max(1, self._workers()),
@@ -253,13 +253,12 @@ class Sessions:
         self, exchange: Exchange, target: Target, calls: Mapping[int, FirstCall | None]
     ) -> dict[int, Thought]:
         """What the very model of a target thought at some places; the newest of them."""
-        model = model_of(target.route)
-        places = {
-            place: self._thoughts(exchange, model, call)
-            for place, call in calls.items()
-            if call is not None
-        }
-        asked = list(places.items())[-MOST_TURNS:]
+        model, session = model_of(target.route), None
+        asked: list[tuple[int, Record]] = []
+        for place, call in list(calls.items())[::-1]:
+            if call is not None and len(asked) < MOST_TURNS:
+                session = session or exchange.context.session_key
+                asked.append((place, self._thoughts(exchange, session, model, call)))
         if not asked:
             return {}
         started_s = self._clock.monotonic_s()
@@ -278,10 +277,9 @@ class Sessions:
                     found[place] = thought
         return found
 
-    def _thoughts(self, exchange: Exchange, model: str, call: FirstCall) -> Record:
-        session, digest = exchange.context.session_key, turn_digest(model, call)
+    def _thoughts(self, exchange: Exchange, session: str, model: str, call: FirstCall) -> Record:
         return Record(
-            name=self._keys.thoughts(exchange.client, session, digest),
+            name=self._keys.thoughts(exchange.client, session, turn_digest(model, call)),
             kind=THOUGHTS,
             ttl_ms=exchange.runtime.sessions.reasoning_ttl_ms,
         )

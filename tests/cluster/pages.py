@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 from tests.architecture.source_tree import ROOT
@@ -24,9 +25,14 @@ def lines_of(page: str) -> list[str]:
 def run(group: GatewayGroup, line: str, **environ: str) -> str:
     """Run a line of a page; what it printed."""
     here = line.replace("127.0.0.1:8081", group.admin_url.removeprefix("http://"))
+    return run_line(here, group.config_path, **environ)
+
+
+def run_line(line: str, config_path: Path, **environ: str) -> str:
+    """Run a line beside whatever has this configuration; what it printed."""
     done = subprocess.run(
-        ["/bin/sh", "-ec", here.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
-        env={**os.environ, **ENVIRON, "GW_CONFIG": str(group.config_path), **environ},
+        ["/bin/sh", "-ec", line.replace("cluster-gw ", f"{sys.executable} -m cluster_gw ")],
+        env={**os.environ, **ENVIRON, "GW_CONFIG": str(config_path), **environ},
         capture_output=True,
         timeout=60,
         check=False,

@@ -1,5 +1,6 @@
 """What a model thought beside its calls comes back to it alone, whichever worker is asked."""
 
+import time
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Any, Final
@@ -11,7 +12,8 @@ from cluster_gw.telemetry import catalog
 from tests.fakes.chat_upstream import ChatUpstream, calling
 from tests.fakes.gateway import Gateway
 from tests.fakes.gemini_upstream import GeminiUpstream, frame
-from tests.fakes.redis_server import RedisServer
+from tests.fakes.redis_server import RedisServer, needed_redis
+from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
 from tests.gateway.requests import post
 
@@ -90,6 +92,12 @@ def keys_of(server: RedisServer, prefix: str) -> list[str]:
     """Names of all records of sessions."""
     reply = server.command("KEYS", f"{prefix}:ses:*").decode()
     return [line for line in reply.split("\r\n") if line.startswith(prefix)]
+
+
+def is_cache_up(gateway: Gateway) -> bool:
+    """Whether the worker is connected to the Redis of what may be lost."""
+    gateway.registry.snapshot()
+    return gateway.registry.value(catalog.CACHE_REDIS_UP) == 1
 
 
 def count(gateway: Gateway, kind: str, result: str) -> float:
@@ -348,3 +356,31 @@ async def test_without_calls_in_it_a_conversation_asks_nothing(
 
     assert thoughts(upstream) == [None]
     assert [count(gateway, "reasoning", one) for one in ("found", "missing", "lost")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("trouble", ["frozen", "away"])
+async def test_a_cache_redis_in_trouble_holds_up_no_request(
+    trouble: str,
+    config: dict[str, Any],
+    upstream: ChatUpstream,
+    server: RedisServer,
+    http: aiohttp.ClientSession,
+) -> None:
+    config["sessions"] = {"context_handoff": "on_model_switch"}
+    with RedisServer(needed_redis()) as cache:
+        async with Gateway(config, server.url, prefix=trouble, cache_url=cache.url) as gateway:
+            await until_soon(lambda: is_cache_up(gateway))
+            await ask(http, gateway, asking(model="auto"))
+            (cache.freeze if trouble == "frozen" else cache.kill)()
+            times_s = []
+            for _ in range(3):
+                started_s = time.perf_counter()
+                await ask(http, gateway, asking(*returned(), model="auto"))
+                times_s.append(time.perf_counter() - started_s)
+            lost = count(gateway, "reasoning", "lost")
+            if trouble == "frozen":
+                cache.thaw()
+
+    assert thoughts(upstream) == [None]
+    assert lost >= 3
+    assert max(times_s) < 0.3  # 50 ms, and what else the machine has to do

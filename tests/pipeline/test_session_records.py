@@ -45,12 +45,17 @@ def test_other_turns_have_other_names() -> None:
         digest('{"a":"1"}'),
         digest('{"a":true}'),
         digest("[" * 5000),
+        digest("[" * 900 + "]" * 900),
+        digest("1e300"),
+        digest("9" * 400),
+        digest("9" * 30),
+        digest('"\ud83d"'),
         digest("{}", model="p/n"),
         digest("{}", name="g"),
         digest("{}", call_id="d"),
     }
 
-    assert len(names) == 8
+    assert len(names) == 13
 
 
 SAYS = st.builds(Said, st.sampled_from(["user", "assistant", "tool"]), st.text(max_size=700))
