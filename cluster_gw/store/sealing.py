@@ -61,7 +61,7 @@ class AesSeal:
     def __init__(
         self, master_key: bytes, draw: Callable[[int], bytes] = secrets.token_bytes
     ) -> None:
-        # Only where a key is set: it takes a fifth of a worker's start.
+        # Only where a key is set: nobody else has to wait 10 ms for it.
         self._cipher: Any = importlib.import_module(MODULE).AESGCM
         self._master_key = master_key
         self._draw = draw

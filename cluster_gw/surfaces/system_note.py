@@ -59,7 +59,7 @@ def with_noted_turn(conversation: Conversation, note: str, mark: str) -> Convers
     for turn in turns:
         if turn.role is not Role.SYSTEM:
             break
-        if any(isinstance(part, Text) and part.text.startswith(mark) for part in turn.parts):
+        if is_noted(turn.text, mark):
             return conversation
         leading += 1
     said = Turn(role=Role.SYSTEM, parts=(Text(text=note),))

@@ -107,3 +107,10 @@ def test_a_conversation_is_noted_behind_its_leading_system_turns() -> None:
 
     assert [turn.text for turn in noted.turns] == ["x", "x", NOTE, "x"]
     assert with_noted_turn(noted, NOTE, MARK) is noted
+
+
+def test_a_note_that_was_joined_to_other_text_is_known_too() -> None:
+    joined = Turn(role=Role.SYSTEM, parts=(Text(text=f"be kind\n\n{NOTE}"),))
+    conversation = Conversation(turns=(joined,))
+
+    assert with_noted_turn(conversation, NOTE, MARK) is conversation
