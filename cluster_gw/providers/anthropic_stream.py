@@ -8,8 +8,8 @@ from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import NO_INPUT, finish_of, larger, usage_of
+from cluster_gw.providers.framed_stream import LIFE_EVENTS, FramedStreamDecoder
 from cluster_gw.providers.openai_errors import document_of, malformed_fault
-from cluster_gw.providers.openai_stream import LIFE_EVENTS
 from cluster_gw.wire.anthropic_answer import (
     EVENT_LAX,
     EVENT_READER,
@@ -27,7 +27,7 @@ from cluster_gw.wire.json_codec import (
     write,
 )
 from cluster_gw.wire.openai_chat import DONE
-from cluster_gw.wire.sse import SseFrame, SseFramer
+from cluster_gw.wire.sse import SseFrame
 
 ERROR: Final = "error"
 MAX_KEPT: Final = 4 * 1_048_576  # bytes of calls: nobody calls like that, and it must have a bound
@@ -49,7 +49,7 @@ class OpenCall(msgspec.Struct, gc=False):
     has_pieces: bool = False
 
 
-class AnthropicStreamDecoder:
+class AnthropicStreamDecoder(FramedStreamDecoder):
     """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
 
     Args:
@@ -57,49 +57,19 @@ class AnthropicStreamDecoder:
     """
 
     def __init__(self, secret: str | None) -> None:
-        self._secret = secret
-        self._framer = SseFramer()
-        self._is_over = False
-        self._pings = 0
+        super().__init__(secret)
         self._calls: dict[int, OpenCall] = {}
         self._call_count = 0
         self._kept = 0
         self._usage: UsageBody | None = None
 
-    @property
-    def signs_of_life(self) -> int:
-        """Pings, comments and other lines that carry no event, counted since the start."""
-        return self._framer.signs_of_life + self._pings
-
-    def decode(self, chunk: bytes) -> list[StreamEvent]:
-        """Take the next bytes and give the events completed by them."""
-        events = self._events(self._framer.feed(chunk))
-        if self._framer.is_overflowing and not self._is_over:
-            self._is_over = True
-            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
-            events.append(StreamEvent(fault=fault))
-        return events
-
-    def flush(self) -> list[StreamEvent]:
-        """Take the clean end of the stream."""
-        events = self._events(self._framer.flush())
-        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
-            del events[-1]  # half a frame at the end is a cut: the missing end says it
-        self._is_over = True
-        return events
-
-    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for frame in frames:
-            if self._is_over:
-                break
-            event = self._event(frame)
-            if event is None:
-                self._pings += 1
-                continue
-            self._is_over = event.done or event.fault is not None
-            events.append(event)
-        return events
+    def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
+        event = self._event(frame)
+        if event is None:
+            self._pings += 1
+            return
+        self._is_over = event.done or event.fault is not None
+        events.append(event)
 
     def _event(self, frame: SseFrame) -> StreamEvent | None:
         """The event of a frame; None for a mere sign of life."""

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.canonical.events import StreamEvent, Usage
-from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedStreamDecoder
 from cluster_gw.providers.gemini_facts import (
     BLOCKED,
     broken_fault,
@@ -30,18 +30,17 @@ from cluster_gw.providers.gemini_facts import (
 )
 from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import in_band_fault
-from cluster_gw.providers.openai_stream import LIFE_EVENTS, LONGEST_END
 from cluster_gw.wire.error_body import ErrorFacts, read_error
 from cluster_gw.wire.gemini import MAX_CANDIDATES, SIGNED, AnswerBody, SpokenPart
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
 from cluster_gw.wire.openai_chat import DONE
-from cluster_gw.wire.sse import SseFrame, SseFramer
+from cluster_gw.wire.sse import SseFrame
 
 ERROR_EVENT: Final = b"error"
 END: Final = StreamEvent(done=True)
 
 
-class GeminiStreamDecoder:
+class GeminiStreamDecoder(FramedStreamDecoder):
     """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
 
     Args:
@@ -49,11 +48,8 @@ class GeminiStreamDecoder:
     """
 
     def __init__(self, secret: str | None) -> None:
-        self._secret = secret
-        self._framer = SseFramer()
-        self._is_over = False
+        super().__init__(secret)
         self._is_blocked = False
-        self._pings = 0
         self._numbers = itertools.count(1)
         self._begun: set[int] = set()
         self._ended: set[int] = set()
@@ -61,46 +57,20 @@ class GeminiStreamDecoder:
         self._callers: set[int] = set()
         self._usage: Usage | None = None
 
-    @property
-    def signs_of_life(self) -> int:
-        """Comments and other lines that carry no event, counted since the start."""
-        return self._framer.signs_of_life + self._pings
-
-    def decode(self, chunk: bytes) -> list[StreamEvent]:
-        """Take the next bytes and give the events completed by them."""
-        events = self._events(self._framer.feed(chunk))
-        if self._framer.is_overflowing and not self._is_over:
-            self._is_over = True
-            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
-            events.append(StreamEvent(fault=fault))
-        return events
-
-    def flush(self) -> list[StreamEvent]:
-        """Take the clean end of the stream."""
-        events = self._events(self._framer.flush())
-        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
-            # Half a frame at the end is a cut, not nonsense: the missing finish reason says it.
-            del events[-1]
-        elif not self._is_over and self._begun and self._begun == self._ended:
+    def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
+        data = frame.data
+        if not data or (frame.event is not None and frame.event in LIFE_EVENTS):
+            self._pings += 1
+            return
+        event = self._event(data, is_error=frame.event == ERROR_EVENT)
+        events.append(event)
+        if self._is_blocked:  # nothing of any candidate can follow
             events.append(END)
-        self._is_over = True
-        return events
+        self._is_over = self._is_blocked or event.done or event.fault is not None
 
-    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for frame in frames:
-            if self._is_over:
-                break
-            data = frame.data
-            if not data or (frame.event is not None and frame.event in LIFE_EVENTS):
-                self._pings += 1
-                continue
-            event = self._event(data, is_error=frame.event == ERROR_EVENT)
-            events.append(event)
-            if self._is_blocked:  # nothing of any candidate can follow
-                events.append(END)
-            self._is_over = self._is_blocked or event.done or event.fault is not None
-        return events
+    def _closing(self) -> list[StreamEvent]:
+        """The end, where every candidate that began has ended."""
+        return [END] if self._begun and self._begun == self._ended else []
 
     def _event(self, data: bytes, *, is_error: bool) -> StreamEvent:
         if len(data) < LONGEST_END and data.strip() == DONE:  # of relays that know one dialect

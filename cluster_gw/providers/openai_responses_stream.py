@@ -7,6 +7,7 @@ import msgspec
 
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedStreamDecoder
 from cluster_gw.providers.openai_errors import document_of, in_band_fault, malformed_fault
 from cluster_gw.providers.openai_responses_facts import (
     BETWEEN_SUMMARIES,
@@ -21,7 +22,6 @@ from cluster_gw.providers.openai_responses_facts import (
     signature_of,
     usage_of,
 )
-from cluster_gw.providers.openai_stream import LIFE_EVENTS
 from cluster_gw.wire.error_body import ErrorFacts, read_error
 from cluster_gw.wire.json_codec import (
     InvalidJsonError,
@@ -30,7 +30,7 @@ from cluster_gw.wire.json_codec import (
     cleaned,
 )
 from cluster_gw.wire.openai_responses import EVENT_READER, EventBody, OutputItem
-from cluster_gw.wire.sse import SseFrame, SseFramer
+from cluster_gw.wire.sse import SseFrame
 
 COMPLETED: Final = "response.completed"
 INCOMPLETE: Final = "response.incomplete"
@@ -49,12 +49,11 @@ ALL_ARGUMENTS: Final = "response.function_call_arguments.done"
 ADDED: Final = "response.output_item.added"
 DONE: Final = "response.output_item.done"
 FUNCTION_CALL: Final = "function_call"
-LONGEST_END: Final = 64
 MAX_CALLS: Final = 4096  # nobody calls so many; what is kept of them must have a bound
 END: Final = b"[DONE]"
 
 
-class ResponsesStreamDecoder:
+class ResponsesStreamDecoder(FramedStreamDecoder):
     """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
 
     An answer ends by an event of its own. What platforms send behind it is not read; without it
@@ -65,44 +64,10 @@ class ResponsesStreamDecoder:
     """
 
     def __init__(self, secret: str | None) -> None:
-        self._secret = secret
-        self._framer = SseFramer()
-        self._is_over = False
-        self._pings = 0
+        super().__init__(secret)
         self._calls: dict[int, int] = {}  # number of a call, by its place in the output
         self._told: dict[int, int] = {}  # characters of its arguments that were told
         self._has_functions = False
-
-    @property
-    def signs_of_life(self) -> int:
-        """Comments and other lines that carry no event, counted since the start."""
-        return self._framer.signs_of_life + self._pings
-
-    def decode(self, chunk: bytes) -> list[StreamEvent]:
-        """Take the next bytes and give the events completed by them."""
-        events = self._events(self._framer.feed(chunk))
-        if self._framer.is_overflowing and not self._is_over:
-            self._is_over = True
-            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
-            events.append(StreamEvent(fault=fault))
-        return events
-
-    def flush(self) -> list[StreamEvent]:
-        """Take the clean end of the stream."""
-        events = self._events(self._framer.flush())
-        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
-            # Half a frame at the end is a cut, not nonsense: the missing end says it.
-            del events[-1]
-        self._is_over = True
-        return events
-
-    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for frame in frames:
-            if self._is_over:
-                break
-            self._take(frame, events)
-        return events
 
     def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
         data, name = frame.data, frame.event or b""

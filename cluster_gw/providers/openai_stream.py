@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedStreamDecoder
 from cluster_gw.providers.openai_errors import UNREAD, document_of, in_band_fault, malformed_fault
 from cluster_gw.providers.openai_facts import (
     calls_of,
@@ -22,58 +23,15 @@ from cluster_gw.wire.json_codec import (
     UnpairedSurrogateError,
 )
 from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody
-from cluster_gw.wire.sse import SseFrame, SseFramer
+from cluster_gw.wire.sse import SseFrame
 
 NO_ERROR: Final = frozenset({b"null", b"false", b'""', b"{}"})
-LONGEST_END: Final = 64  # the end marker with any blanks around it
 ERROR_OBJECT: Final = "error"
 ERROR_EVENT: Final = b"error"
-LIFE_EVENTS: Final = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})
 
 
-class OpenAIStreamDecoder:
-    """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
-
-    Args:
-        secret: credential of the call, for redaction.
-    """
-
-    def __init__(self, secret: str | None) -> None:
-        self._secret = secret
-        self._framer = SseFramer()
-        self._is_over = False
-        self._pings = 0
-
-    @property
-    def signs_of_life(self) -> int:
-        """Comments and other lines that carry no event, counted since the start."""
-        return self._framer.signs_of_life + self._pings
-
-    def decode(self, chunk: bytes) -> list[StreamEvent]:
-        """Take the next bytes and give the events completed by them."""
-        events = self._events(self._framer.feed(chunk))
-        if self._framer.is_overflowing and not self._is_over:
-            self._is_over = True
-            fault = Fault(kind=FaultKind.TOO_LARGE, message="one frame of the stream is too large")
-            events.append(StreamEvent(fault=fault))
-        return events
-
-    def flush(self) -> list[StreamEvent]:
-        """Take the clean end of the stream."""
-        events = self._events(self._framer.flush())
-        if events and (fault := events[-1].fault) and fault.kind is FaultKind.MALFORMED:
-            # Half a frame at the end is a cut, not nonsense: the missing end marker says it.
-            del events[-1]
-        self._is_over = True
-        return events
-
-    def _events(self, frames: list[SseFrame]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
-        for frame in frames:
-            if self._is_over:
-                break
-            self._take(frame, events)
-        return events
+class OpenAIStreamDecoder(FramedStreamDecoder):
+    """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`."""
 
     def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
         data, name = frame.data, frame.event
