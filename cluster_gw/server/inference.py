@@ -134,9 +134,9 @@ class Inference:
         if isinstance(context, ErrorBody):
             return context
         strategy = strategy_of(context)
-        sessions, question = self._deps.shell.sessions, None
+        question = None
         if serving.runtime.sessions.hands_over:
-            question = sessions.ask(context, serving.runtime)
+            question = self._deps.shell.sessions.ask(context, serving.runtime)
         recalled: Recalled | ErrorBody = NOTHING_LEFT
         if (
             strategy.needs_cursor
@@ -149,7 +149,7 @@ class Inference:
             return recalled
         session = None
         if question is not None:
-            session, context = await sessions.open(question, context)
+            session, context = await self._deps.shell.sessions.open(question, context)
         inputs = StrategyInputs(
             cursor=recalled.cursor,
             last_good=recalled.last_good,

@@ -141,8 +141,8 @@ class SessionMemory:
             return None
         try:
             value = self._seal.open(record.name, bytes(stored))
-        except UnsealError:
-            self._unreadable(record)
+        except UnsealError:  # after a change of the master key all are, until they end
+            self._count(record.kind, Result.UNREADABLE)
             return None
         self._count(record.kind, Result.FOUND)
         return value

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cluster_gw.canonical.conversation import Conversation, Role, Text, Turn
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -114,3 +116,24 @@ def test_a_note_that_was_joined_to_other_text_is_known_too() -> None:
     conversation = Conversation(turns=(joined,))
 
     assert with_noted_turn(conversation, NOTE, MARK) is conversation
+
+
+ODD: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers(0, 9) | st.sampled_from(["system", "user", "", f"x\n{NOTE}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["role", "content", "text", "parts"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(ODD, st.sampled_from(list(Dialect)))
+def test_whatever_a_client_sends_is_noted_once_or_left_alone(value: Any, dialect: Dialect) -> None:
+    names = ("messages", "system", "systemInstruction", "instructions")
+    asked = request(dialect, **dict.fromkeys(names, value))
+
+    noted = with_note(asked, NOTE, MARK)
+
+    assert members(asked) == dict.fromkeys(names, value)
+    assert noted is asked or with_note(noted, NOTE, MARK) is noted
