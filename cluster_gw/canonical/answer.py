@@ -30,8 +30,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         id: the vendor's own; empty when it gave none.
         choices: at least one.
         usage: None when the upstream did not say.
+        lost: what it said that nothing here stands for, by name.
     """
 
     id: str = ""
     choices: tuple[Choice, ...]
     usage: Usage | None = None
+    lost: tuple[str, ...] = ()

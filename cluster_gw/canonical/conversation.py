@@ -112,6 +112,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """All plain text of it."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
+    @property
+    def shown_kinds(self) -> list[str]:
+        """The kinds of what it shows rather than says."""
+        return [part.kind for part in self.parts if isinstance(part, Media)]
+
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A function the model may call.

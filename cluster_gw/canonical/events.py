@@ -6,6 +6,7 @@ Events are made by the thousand and hold no cycles, so the collector does not tr
 
 import msgspec
 
+from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.embedding import Vectors
 from cluster_gw.canonical.failure import Fault
 
@@ -57,7 +58,10 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         kept_as: the vendor's name of the answer, where it keeps it to be gone on from.
         is_structure: the frame only opens or closes what other frames say, or shows a tool of the
             vendor's own at work; dialects of many such frames would else look empty.
-        has_media: the frame shows something, such as an image, that nothing here has words for.
+        has_media: the frame shows something, such as an image.
+        media: what it shows, as far as it can be handed on.
+        pieces: what each choice says in this frame, by its index; empty where the first one alone
+            speaks, as in most frames. Writers that tell choices apart look here first.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """
@@ -81,6 +85,8 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_structure: bool = False
     kept_as: str = ""
     has_media: bool = False
+    media: tuple[Media, ...] = ()
+    pieces: "tuple[tuple[int, StreamEvent], ...]" = ()
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):

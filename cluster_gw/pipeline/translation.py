@@ -126,9 +126,12 @@ def foreign_answer(
     if exchange.request.dialect is target.dialect:
         return None
     try:
-        return target.codec.read_answer(completion)
+        answer = target.codec.read_answer(completion)
     except UNREADABLE as error:
         return Fault(kind=FaultKind.MALFORMED, message=f"unreadable: {type(error).__name__}")
+    unsaid = exchange.surface.unsaid(answer)
+    exchange.warnings += tuple([f"dropped answer: {name[:WARNING_CHARACTERS]}" for name in unsaid])
+    return answer
 
 
 def stream_encoder(exchange: Exchange, target: Target, created_s: int) -> StreamEncoder:

@@ -28,7 +28,6 @@ from cluster_gw.providers.openai_errors import (
 from cluster_gw.providers.quota_headers import read_quota
 from cluster_gw.wire.anthropic_messages import (
     BLOCKS_READER,
-    DEFAULT_MAX_TOKENS,
     FOREIGN,
     FOREIGN_CALL,
     SIGNED_READER,
@@ -48,6 +47,7 @@ PATH: Final = "/messages"
 VERSION_PATH: Final = "/v1"
 MODELS_PATH: Final = "/models"
 THOUGHT: Final = b"thinking"  # most requests hold none, and a long word is found fast
+FOREIGN_THOUGHTS: Final = "thinking of other vendors"
 FOREIGN_MARKS: Final = (f'"{FOREIGN}'.encode(), f'"{FOREIGN_CALL}'.encode())
 
 
@@ -87,16 +87,31 @@ class AnthropicProvider:
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks."""
+        return self.encode_noted(request, model).body
+
+    @property
+    def has_notes(self) -> bool:
+        """Thoughts of other vendors' models are left out."""
+        return True
+
+    def encode_noted(self, request: ChatRequest, model: str) -> Translated:
+        """The same, and what was left out."""
         fields = dict(request.fields)
         fields["model"] = raw(model)
-        if request.is_bounded or request.max_tokens is None:
-            fields["max_tokens"] = raw(request.max_tokens or DEFAULT_MAX_TOKENS)
+        if request.is_bounded and request.max_tokens is not None:
+            fields["max_tokens"] = raw(request.max_tokens)
+        lost: tuple[str, ...] = ()
         messages = bytes(fields["messages"])
         if THOUGHT in messages and is_marked(messages):
             fields["messages"] = own = without_foreign_thoughts(fields["messages"])
+            if bytes(own) != messages:
+                lost = (FOREIGN_THOUGHTS,)
             if "thinking" in fields and lacks_thoughts(own):
                 del fields["thinking"]
-        return write(quirks.apply(self._quirk, fields, wants_tools=False))
+                lost = (*lost, "thinking")
+        notes = quirks.Notes()
+        body = write(quirks.apply(self._quirk, fields, wants_tools=False, notes=notes))
+        return Translated(body=body, lost=(*lost, *notes.dropped), changed=tuple(notes.changed))
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
         """The body for a request that came in another dialect, with the platform's quirks."""

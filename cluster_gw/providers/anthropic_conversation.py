@@ -50,6 +50,7 @@ def request_json(conversation: Conversation, model: str, notes: Notes) -> dict[s
             if messages:
                 notes.changed.append(f"{where}: system -> before all others")
             system += text_blocks(turn)
+            notes.lost += [f"{where}: {name}" for name in turn.shown_kinds]
             continue
         content = content_json(turn, where, notes)
         if content:

@@ -36,6 +36,7 @@ FINISH_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal": "content_filter",
     }
 )
+TOLD: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 NO_INPUT: Final = "{}"
 COUNTS: Final = (
     "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
@@ -134,7 +135,13 @@ def answer_of(completion: Completion) -> Answer:
         finish_reason=finish_of(body.stop_reason) or "stop",
         stop_sequence=body.stop_sequence,
     )
-    return Answer(id=body.id or "", choices=(choice,), usage=completion.usage)
+    others = [block.type for block in body.content or () if block.type not in TOLD]
+    return Answer(
+        id=body.id or "",
+        choices=(choice,),
+        usage=completion.usage,
+        lost=tuple(dict.fromkeys(others)),
+    )
 
 
 def body_of(raw: bytes) -> AnswerBody:

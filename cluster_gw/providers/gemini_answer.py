@@ -2,9 +2,10 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Final
 
 from cluster_gw.canonical.answer import Answer, Choice
-from cluster_gw.canonical.conversation import Media, Part, Text, Thinking, ToolUse
+from cluster_gw.canonical.conversation import Part, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.providers.gemini_facts import (
@@ -15,6 +16,7 @@ from cluster_gw.providers.gemini_facts import (
     has_media,
     is_blocked,
     is_spoken,
+    medium_of,
     parts_of,
     read_body,
     reason_of,
@@ -23,7 +25,9 @@ from cluster_gw.providers.gemini_facts import (
     usage_of,
 )
 from cluster_gw.providers.openai_errors import malformed_fault
-from cluster_gw.wire.gemini import SIGNED, AnswerBody, Candidate, MediaBody, SpokenPart
+from cluster_gw.wire.gemini import SIGNED, AnswerBody, Candidate, SpokenPart
+
+UNKNOWN: Final = "a part of another kind"
 
 
 def completion_of(raw: bytes, body: AnswerBody, secret: str | None) -> Completion | Fault:
@@ -63,7 +67,18 @@ def answer_of(completion: Completion) -> Answer:
     else:
         numbers = itertools.count(1)
         choices = tuple([choice_of(one, numbers) for one in body.candidates or ()])
-    return Answer(id=body.response_id or "", choices=choices, usage=completion.usage)
+    parts = [part for one in body.candidates or () for part in parts_of(one)]
+    return Answer(
+        id=body.response_id or "",
+        choices=choices,
+        usage=completion.usage,
+        lost=(UNKNOWN,) if any(map(is_unknown, parts)) else (),
+    )
+
+
+def is_unknown(part: SpokenPart) -> bool:
+    """Whether a part is of a kind that only this vendor knows, such as code that it ran."""
+    return part.text is None and not is_spoken(part) and not part.thought_signature
 
 
 def choice_of(candidate: Candidate, numbers: Iterator[int]) -> Choice:
@@ -93,15 +108,10 @@ def part_of(part: SpokenPart, numbers: Iterator[int]) -> Part | None:
         )
     media = part.inline_data or part.file_data
     if media is not None:
-        return media_of(media)
+        return medium_of(media)
     if not part.text:
         return None
     if part.thought:
         proof = part.thought_signature
         return Thinking(text=part.text, signature=SIGNED + proof if proof else "")
     return Text(text=part.text)
-
-
-def media_of(media: MediaBody) -> Media:
-    """Something that is shown."""
-    return Media(media_type=media.mime_type or "", data=media.data or "", url=media.file_uri or "")

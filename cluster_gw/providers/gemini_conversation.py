@@ -67,6 +67,7 @@ def request_json(
             if contents.items:
                 notes.changed.append(f"{where}: system -> in front of everything")
             system += [{"text": part.text} for part in turn.parts if isinstance(part, Text)]
+            notes.lost += [f"{where}: {name}" for name in turn.shown_kinds]
         else:
             contents.add(turn, where)
     items = contents.items
@@ -77,11 +78,7 @@ def request_json(
     elif system:
         document["systemInstruction"] = {"parts": system}
     put_tools(document, conversation.tools, conversation.tool_choice, notes)
-    sampling = conversation.sampling
-    if conversation.stream and sampling.choices > 1:
-        notes.changed.append(f"n {sampling.choices} -> 1 in a stream")
-        sampling = msgspec.structs.replace(sampling, choices=1)
-    config = config_json(sampling, model, notes)
+    config = config_json(conversation.sampling, model, notes)
     if conversation.format is not None:
         put_format(config, conversation.format, notes)
     if config:

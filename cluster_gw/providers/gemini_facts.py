@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import ToolCallDelta, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.providers.openai_errors import document_of as any_document
@@ -13,6 +14,7 @@ from cluster_gw.wire.gemini import (
     AnswerBody,
     CallBody,
     Candidate,
+    MediaBody,
     SpokenPart,
     UsageMetadata,
 )
@@ -105,6 +107,17 @@ def thoughts_of(parts: list[SpokenPart]) -> str:
 def has_media(parts: list[SpokenPart]) -> bool:
     """Whether anything is shown rather than said."""
     return any(part.inline_data is not None or part.file_data is not None for part in parts)
+
+
+def media_of(parts: list[SpokenPart]) -> tuple[Media, ...]:
+    """What is shown rather than said."""
+    given = [part.inline_data or part.file_data for part in parts if part.function_call is None]
+    return tuple([medium_of(one) for one in given if one is not None])
+
+
+def medium_of(media: MediaBody) -> Media:
+    """Something that is shown."""
+    return Media(media_type=media.mime_type or "", data=media.data or "", url=media.file_uri or "")
 
 
 def calls_of(parts: list[SpokenPart], numbers: Iterator[int]) -> tuple[ToolCallDelta, ...]:

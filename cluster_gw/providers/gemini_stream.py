@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.canonical.events import StreamEvent, Usage
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedStreamDecoder
 from cluster_gw.providers.gemini_facts import (
     BLOCKED,
@@ -21,6 +21,7 @@ from cluster_gw.providers.gemini_facts import (
     has_media,
     is_blocked,
     is_spoken,
+    media_of,
     parts_of,
     read_body,
     reason_of,
@@ -38,6 +39,7 @@ from cluster_gw.wire.sse import SseFrame
 
 ERROR_EVENT: Final = b"error"
 END: Final = StreamEvent(done=True)
+Share = tuple[int, list[SpokenPart], str | None]  # of a frame: index, parts, finish reason
 
 
 class GeminiStreamDecoder(FramedStreamDecoder):
@@ -55,6 +57,7 @@ class GeminiStreamDecoder(FramedStreamDecoder):
         self._ended: set[int] = set()
         self._speakers: set[int] = set()
         self._callers: set[int] = set()
+        self._call_counts: dict[int, int] = {}
         self._usage: Usage | None = None
 
     def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:
@@ -100,6 +103,7 @@ class GeminiStreamDecoder(FramedStreamDecoder):
         parts: list[SpokenPart] = []
         reasons: list[str] = []
         ended: list[int] = []
+        shares: list[Share] = []
         for place, candidate in enumerate(candidates):
             given = candidate.index
             index = given if given is not None and 0 <= given < MAX_CANDIDATES else place
@@ -114,6 +118,7 @@ class GeminiStreamDecoder(FramedStreamDecoder):
             if fault is not None and index not in self._speakers:
                 return StreamEvent(raw=data, usage=usage, fault=fault)
             reason = reason_of(candidate, has_calls=index in self._callers)
+            shares.append((index, own, reason))
             if reason is not None:
                 reasons.append(reason)
                 ended.append(index)
@@ -125,19 +130,50 @@ class GeminiStreamDecoder(FramedStreamDecoder):
             usage=usage,
             is_plain=True,
         )
-        if not ended and all(map(is_words, parts)):
+        is_alone = len(shares) == 1 and not shares[0][0]
+        if is_alone and not ended and all(map(is_words, parts)):
             return event  # the common frame
+        calls = calls_of(parts, self._numbers)
         return msgspec.structs.replace(
             event,
-            tool_calls=calls_of(parts, self._numbers),
+            tool_calls=calls,
+            pieces=() if is_alone else self._pieces(shares, calls),
             finish_reason=reasons[0] if reasons else None,
             ended_choices=tuple(ended),
             signature=proof_of(parts),
             has_media=has_media(parts),
+            media=media_of(parts),
             # Code that the vendor runs, and what comes next: the model is at work.
             is_structure=any(part.text is None and not is_spoken(part) for part in parts),
             is_plain=False,
         )
+
+    def _pieces(
+        self, shares: list[Share], calls: tuple[ToolCallDelta, ...]
+    ) -> tuple[tuple[int, StreamEvent], ...]:
+        """What each candidate says; its calls are numbered by themselves."""
+        rest = iter(calls)
+        pieces: list[tuple[int, StreamEvent]] = []
+        for index, parts, reason in shares:
+            count = sum(part.function_call is not None for part in parts)
+            first = self._call_counts.get(index, 0)
+            self._call_counts[index] = first + count
+            piece = StreamEvent(
+                text=text_of(parts),
+                reasoning=thoughts_of(parts),
+                tool_calls=tuple(
+                    [
+                        msgspec.structs.replace(call, index=first + place)
+                        for place, call in enumerate(itertools.islice(rest, count))
+                    ]
+                ),
+                finish_reason=reason,
+                signature=proof_of(parts),
+                has_media=has_media(parts),
+                media=media_of(parts),
+            )
+            pieces.append((index, piece))
+        return tuple(pieces)
 
     def _in_band(self, data: bytes, document: object) -> StreamEvent:
         facts = read_error(document) or ErrorFacts(message="error inside the stream")

@@ -3,7 +3,7 @@
 from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion
-from cluster_gw.providers.openai_facts import calls_of, reasoning_of
+from cluster_gw.providers.openai_facts import calls_of, images_of, reasoning_of
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.wire.json_codec import UnexpectedShapeError, UnpairedSurrogateError, read_any
 from cluster_gw.wire.openai_chat import ANSWER_READER, AnswerBody, AnswerChoice
@@ -39,6 +39,7 @@ def choice_of(choice: AnswerChoice) -> Choice:
         parts.append(Text(text=text))
     if message.refusal:
         parts.append(Refusal(text=message.refusal))
+    parts += images_of(message)
     for place, call in enumerate(calls_of(message)):
         parts.append(
             ToolUse(

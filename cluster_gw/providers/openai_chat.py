@@ -26,6 +26,7 @@ from cluster_gw.providers.openai_errors import (
 )
 from cluster_gw.providers.openai_facts import (
     calls_of,
+    images_of,
     is_plain,
     joined,
     reasoning_of,
@@ -252,4 +253,5 @@ def completion_of(body: bytes, answer: AnswerBody) -> Completion:
         tool_calls=tuple([call for message in spoken for call in calls_of(message)]),
         finish_reason=choices[0].finish_reason if choices else None,
         usage=usage_of(answer.usage),
+        has_media=any(map(images_of, spoken)),
     )

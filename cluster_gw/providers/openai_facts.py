@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
+from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import ToolCallDelta, Usage
+from cluster_gw.wire.data_url import split_data_url
 from cluster_gw.wire.openai_chat import SpokenBody, ToolCallBody, UsageBody
 
 
 def is_plain(spoken: SpokenBody) -> bool:
-    """Whether nothing but text and reasoning is spoken."""
+    """Whether nothing but text and reasoning is spoken, and nothing shown."""
     return (
         spoken.tool_calls is None
         and spoken.refusal is None
         and spoken.audio is None
         and spoken.function_call is None
+        and spoken.images is None
     )
 
 
@@ -38,6 +41,19 @@ def calls_of(spoken: SpokenBody) -> tuple[ToolCallDelta, ...]:
     if legacy is not None:
         calls.append(ToolCallDelta(name=legacy.name, arguments=legacy.arguments or ""))
     return tuple(calls)
+
+
+def images_of(spoken: SpokenBody) -> tuple[Media, ...]:
+    """Images that the model made."""
+    found: list[Media] = []
+    for one in spoken.images or ():
+        url = "" if one.image_url is None else one.image_url.url
+        media_type, data = split_data_url(url)
+        if data:
+            found.append(Media(media_type=media_type or "image/png", data=data))
+        elif url:
+            found.append(Media(media_type="image/*", url=url))
+    return tuple(found)
 
 
 def unspoken_characters(spoken: SpokenBody) -> int:

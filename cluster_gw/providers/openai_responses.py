@@ -45,6 +45,7 @@ from cluster_gw.wire.openai_responses import KEPT_FOR_OTHERS
 PATH: Final = "/responses"
 FAILED: Final = "failed"
 LENGTH: Final = "max_output_tokens"
+FOREIGN_THOUGHTS: Final = "thinking of other vendors"
 FOREIGN: Final = f'"{KEPT_FOR_OTHERS}'.encode()
 ITEMS_READER: Final = JsonReader[str | list[Fields]](str | list[Fields])
 
@@ -70,8 +71,8 @@ class OpenAIResponsesProvider:
 
     @property
     def has_notes(self) -> bool:
-        """Whether the platform's quirks change anything of a request."""
-        return not self._is_plain
+        """What other vendors signed is left out, and quirks may change more."""
+        return True
 
     @property
     def dialect(self) -> Dialect:
@@ -115,10 +116,13 @@ class OpenAIResponsesProvider:
         fields["model"] = raw(model)
         if request.is_bounded and request.max_tokens is not None:
             fields[LENGTH] = raw(request.max_tokens)
+        lost: tuple[str, ...] = ()
         given = fields.get("input")
         if given is not None and FOREIGN in bytes(given):
-            fields["input"] = without_foreign(bytes(given))
-        return self._bent(fields, (), wants_tools=request.wants_tools)
+            fields["input"] = own = without_foreign(bytes(given))
+            if len(bytes(own)) < len(bytes(given)):
+                lost = (FOREIGN_THOUGHTS,)
+        return self._bent(fields, lost, wants_tools=request.wants_tools)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
         """The body for a request that came in another dialect, with the platform's quirks."""

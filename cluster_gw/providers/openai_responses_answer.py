@@ -6,11 +6,13 @@ from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion, ToolCallDelta
 from cluster_gw.providers.openai_responses_facts import (
+    IMAGE,
     MESSAGE,
     REASONING,
     call_arguments,
     call_id,
     call_name,
+    image_of,
     is_call,
     kept_as,
     reason_of_cut,
@@ -23,6 +25,7 @@ from cluster_gw.wire.json_codec import UnpairedSurrogateError, read_any, write
 from cluster_gw.wire.openai_responses import RESPONSE_READER, OutputItem, ResponseBody
 
 FUNCTION_CALL: Final = "function_call"
+TOLD: Final = frozenset({REASONING, MESSAGE, FUNCTION_CALL, IMAGE})
 
 
 def completion_of(body: bytes, answer: ResponseBody) -> Completion:
@@ -44,6 +47,7 @@ def completion_of(body: bytes, answer: ResponseBody) -> Completion:
         finish_reason=finish_of(answer),
         usage=usage_of(answer.usage),
         kept_as=kept_as(answer),
+        has_media=any(map(image_of, output)),
     )
 
 
@@ -86,6 +90,8 @@ def answer_of(completion: Completion) -> Answer:
                 parts.append(Thinking(text=thought, signature=signature, is_redacted=not thought))
         elif item.type == MESSAGE:
             parts += parts_of(item)
+        elif item.type == IMAGE:
+            parts += image_of(item)
         elif item.type == FUNCTION_CALL:
             parts.append(
                 ToolUse(
@@ -98,6 +104,9 @@ def answer_of(completion: Completion) -> Answer:
         id=answer.id or "",
         choices=(Choice(parts=tuple(parts), finish_reason=completion.finish_reason or "stop"),),
         usage=completion.usage,
+        lost=tuple(
+            dict.fromkeys(item.type for item in answer.output or () if item.type not in TOLD)
+        ),
     )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import Usage
 from cluster_gw.providers.openai_facts import count
+from cluster_gw.wire.json_codec import JsonReader
 from cluster_gw.wire.openai_responses import (
     SIGNED_BY_VENDOR,
     Incomplete,
@@ -17,6 +19,8 @@ from cluster_gw.wire.openai_responses import (
 
 MESSAGE: Final = "message"
 REASONING: Final = "reasoning"
+IMAGE: Final = "image_generation_call"
+TEXT_READER: Final = JsonReader[str](str)
 SPOKEN: Final = frozenset({MESSAGE, REASONING})
 BETWEEN_SUMMARIES: Final = "\n\n"
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -86,3 +90,10 @@ def thought_of(item: OutputItem) -> str:
     """A thought in words: its summaries, or all of it where the vendor shows that."""
     parts = item.summary or item.content or ()
     return BETWEEN_SUMMARIES.join([part.text for part in parts if part.text])
+
+
+def image_of(item: OutputItem) -> tuple[Media, ...]:
+    """The image that a call of the vendor's own tool made."""
+    if item.type != IMAGE or not bytes(item.result).startswith(b'"'):
+        return ()
+    return (Media(media_type="image/png", data=TEXT_READER.read(item.result)),)

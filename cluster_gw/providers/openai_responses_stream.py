@@ -11,10 +11,12 @@ from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedS
 from cluster_gw.providers.openai_errors import document_of, in_band_fault, malformed_fault
 from cluster_gw.providers.openai_responses_facts import (
     BETWEEN_SUMMARIES,
+    IMAGE,
     REASONING,
     call_arguments,
     call_id,
     call_name,
+    image_of,
     is_call,
     kept_as,
     reason_of_cut,
@@ -160,6 +162,11 @@ class ResponsesStreamDecoder(FramedStreamDecoder):
                 signature=signature,
                 is_redacted=bool(signature) and not (item.summary or item.content),
                 is_structure=True,
+            )
+        if item.type == IMAGE and body.type == DONE:
+            media = image_of(item)
+            return StreamEvent(
+                raw=data, name=name, media=media, has_media=bool(media), is_structure=True
             )
         if not is_call(item):
             return StreamEvent(raw=data, name=name, is_structure=True)

@@ -1,5 +1,6 @@
 """Decodes a stream of the OpenAI dialect: one event per frame, each frame read exactly once."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_gw.canonical.events import StreamEvent
@@ -9,6 +10,7 @@ from cluster_gw.providers.openai_errors import UNREAD, document_of, in_band_faul
 from cluster_gw.providers.openai_facts import (
     calls_of,
     first_reason,
+    images_of,
     is_plain,
     joined,
     reasoning_of,
@@ -22,7 +24,14 @@ from cluster_gw.wire.json_codec import (
     UnexpectedShapeError,
     UnpairedSurrogateError,
 )
-from cluster_gw.wire.openai_chat import CHUNK_READER, DONE, ChunkBody
+from cluster_gw.wire.openai_chat import (
+    CHUNK_READER,
+    DONE,
+    MAX_CHOICES,
+    ChunkBody,
+    ChunkChoice,
+    SpokenBody,
+)
 from cluster_gw.wire.sse import SseFrame
 
 NO_ERROR: Final = frozenset({b"null", b"false", b'""', b"{}"})
@@ -91,7 +100,7 @@ def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
     if len(choices) == 1:
         only = choices[0]
         delta = only.delta
-        if only.finish_reason is None and delta is not None and is_plain(delta):
+        if only.finish_reason is None and delta is not None and is_plain(delta) and not only.index:
             # The common frame; the general way below costs twice as much.
             return StreamEvent(
                 raw=data,
@@ -105,6 +114,7 @@ def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
     if ERROR_OBJECT in reasons:
         fault = Fault(kind=FaultKind.IN_BAND, message="finish reason `error`")
         return StreamEvent(raw=data, fault=fault)
+    media = tuple([one for delta in spoken for one in images_of(delta)])
     return StreamEvent(
         raw=data,
         text=joined(map(text_of, spoken)),
@@ -117,4 +127,26 @@ def event_of(data: bytes, body: ChunkBody) -> StreamEvent:
             if choice.finish_reason
         ),
         usage=usage,
+        is_refusal=any(delta.refusal and not delta.content for delta in spoken),
+        has_media=bool(media),
+        media=media,
+        pieces=() if len(choices) == 1 and not choices[0].index else pieces_of(choices),
     )
+
+
+def pieces_of(choices: Sequence[ChunkChoice]) -> tuple[tuple[int, StreamEvent], ...]:
+    """What each choice says; an index that none can have is its place."""
+    pieces: list[tuple[int, StreamEvent]] = []
+    for place, choice in enumerate(choices):
+        given, delta = choice.index, choice.delta or SpokenBody()
+        index = given if given is not None and 0 <= given < MAX_CHOICES else place
+        piece = StreamEvent(
+            text=text_of(delta),
+            reasoning=reasoning_of(delta),
+            tool_calls=calls_of(delta),
+            finish_reason=choice.finish_reason,
+            is_refusal=bool(delta.refusal and not delta.content),
+            media=images_of(delta),
+        )
+        pieces.append((index, piece))
+    return tuple(pieces)

@@ -16,8 +16,10 @@ from cluster_gw.wire.openai_chat import (
     ChunkChoice,
     CompletionDetails,
     FunctionBody,
+    ImageAddress,
     PromptDetails,
     SpokenBody,
+    SpokenImage,
     ToolCallBody,
     UsageBody,
 )
@@ -65,7 +67,15 @@ def bend_spoken(spoken: Any) -> SpokenBody | None:
         tool_calls=[bend_call(call) for call in mappings(spoken.get("tool_calls"))] or None,
         function_call=bend_function(spoken.get("function_call")),
         audio=bend_audio(spoken.get("audio")),
+        images=[bend_image(image) for image in mappings(spoken.get("images"))] or None,
     )
+
+
+def bend_image(image: Mapping[str, Any]) -> SpokenImage:
+    """An image that the model made."""
+    given = image.get("image_url")
+    url = given.get("url") if isinstance(given, Mapping) else given
+    return SpokenImage(image_url=ImageAddress(url=url) if isinstance(url, str) else None)
 
 
 def bend_audio(audio: Any) -> AudioBody | None:

@@ -90,6 +90,9 @@ class Surface(Protocol):
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """What ends a stream of which nobody knows how far it got; see `StreamEncoder.error`."""
 
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """What of an answer of another dialect this one has no words for, by name."""
+
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None
     ) -> bytes:

@@ -1,11 +1,14 @@
 """A buffered answer of another dialect as a chat completion."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from cluster_gw.canonical.answer import Answer, Choice
-from cluster_gw.canonical.conversation import Refusal, Text, Thinking, ToolUse
+from cluster_gw.canonical.conversation import Media, Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Usage
 from cluster_gw.surfaces.base import StreamHead
+from cluster_gw.surfaces.unsaid import is_image
+from cluster_gw.wire.data_url import data_url
 
 
 def answer_json(answer: Answer, head: StreamHead) -> dict[str, Any]:
@@ -36,6 +39,8 @@ def choice_json(index: int, choice: Choice) -> dict[str, Any]:
     }
     if thoughts:
         message["reasoning_content"] = thoughts
+    if images := images_json(parts):
+        message["images"] = images
     if calls:
         message["tool_calls"] = [
             {
@@ -47,6 +52,27 @@ def choice_json(index: int, choice: Choice) -> dict[str, Any]:
             for call in calls
         ]
     return {"index": index, "message": message, "finish_reason": choice.finish_reason}
+
+
+def says(part: Part) -> bool:
+    """Whether this format has words for a part."""
+    if isinstance(part, Thinking):
+        return bool(part.text)
+    return is_image(part) or not isinstance(part, Media)
+
+
+def images_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Images that the model made, as OpenRouter and its like have them in a message."""
+    return [
+        {
+            "type": "image_url",
+            "index": place,
+            "image_url": {"url": image.url or data_url(image.media_type, image.data)},
+        }
+        for place, image in enumerate(
+            [part for part in parts if isinstance(part, Media) and is_image(part)]
+        )
+    ]
 
 
 def signature_json(signature: str) -> dict[str, Any]:

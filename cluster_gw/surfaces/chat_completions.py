@@ -14,7 +14,7 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import chat_facts
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.surfaces.chat_answer import answer_json
+from cluster_gw.surfaces.chat_answer import answer_json, says
 from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
 from cluster_gw.surfaces.chat_conversation import conversation_of
 from cluster_gw.surfaces.chat_errors import error_body
@@ -22,6 +22,7 @@ from cluster_gw.surfaces.chat_repair import repair
 from cluster_gw.surfaces.chat_split import LONG_BYTES, read_split
 from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream, extended
 from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -104,6 +105,10 @@ class ChatCompletions:
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One data event with the error object; no end marker may follow."""
         return encode_data(error_body(error, request_id))
+
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """Sounds, documents and thoughts that are not shown."""
+        return unsaid_of(answer, says)
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None

@@ -1,5 +1,6 @@
 """A chat completions request as a conversation, for an upstream of another dialect."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
@@ -25,9 +26,10 @@ from cluster_gw.canonical.conversation import (
 )
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.wire.data_url import split_data_url
-from cluster_gw.wire.json_codec import write
+from cluster_gw.wire.json_codec import Fields, write
 from cluster_gw.wire.openai_messages import (
     FULL_READER,
+    MEMBERS_READER,
     CalledFunction,
     FullBody,
     FullMessage,
@@ -44,6 +46,10 @@ SILENT: Final = frozenset(
 )
 """Members that say nothing to the model, or were obeyed already: nobody misses them."""
 KNOWN: Final = frozenset(field.encode_name for field in msgspec.structs.fields(FullBody)) | SILENT
+SAYS_NOTHING: Final = frozenset({b"null", b"[]", b"{}", b'""'})
+RESULTS: Final = frozenset({b'"tool"', b'"function"'})
+KNOWN_RESULT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(FullMessage))
+KNOWN_MESSAGE: Final = KNOWN_RESULT - {"name"}  # of one who speaks
 CHOICES: Final = MappingProxyType(
     {
         "auto": Choosing.AUTO,
@@ -60,8 +66,11 @@ def conversation_of(request: ChatRequest) -> Conversation:
     Raises:
         UnexpectedShapeError: a member has another shape than the format's.
     """
-    body = FULL_READER.read(write(request.fields))
+    given = write(request.fields)
+    body = FULL_READER.read(given)
     lost = [name for name in request.fields if name not in KNOWN]
+    lost += unread_members(MEMBERS_READER.read(given).messages)
+    lost += [f"tools[{at}]" for at, tool in enumerate(body.tools or ()) if tool.function is None]
     turns = tuple(
         turn_of(message, f"messages[{place}]", lost) for place, message in enumerate(body.messages)
     )
@@ -77,6 +86,15 @@ def conversation_of(request: ChatRequest) -> Conversation:
     )
 
 
+def unread_members(messages: list[Fields]) -> Iterator[str]:
+    """Paths of what stands in messages and nothing here stands for."""
+    for place, message in enumerate(messages):
+        known = KNOWN_RESULT if bytes(message["role"]) in RESULTS else KNOWN_MESSAGE
+        for name, value in message.items():
+            if name not in known and bytes(value) not in SAYS_NOTHING:
+                yield f"messages[{place}].{name}"
+
+
 def turn_of(message: FullMessage, path: str, lost: list[str]) -> Turn:
     """One message; what has no words in the internal language goes into `lost`."""
     parts = content_of(message, path, lost)
@@ -89,14 +107,17 @@ def turn_of(message: FullMessage, path: str, lost: list[str]) -> Turn:
         return Turn(role=Role.USER, parts=(result,))
     if message.role != "assistant":
         return Turn(role=ROLES.get(message.role, Role.USER), parts=tuple(parts))
-    if message.reasoning_content:
-        parts.insert(0, Thinking(text=message.reasoning_content))
+    if thought := message.reasoning_content or message.reasoning:
+        parts.insert(0, Thinking(text=thought))
+    parts += [part for one in message.images or () if (part := part_of(one)) is not None]
     if message.refusal:
         parts.append(Refusal(text=message.refusal))
     for number, call in enumerate(message.tool_calls or ()):
         if call.function is not None:
             use = use_of(call.function, call.id or f"call_{number}")
             parts.append(msgspec.structs.replace(use, signature=call.signature))
+        else:
+            lost.append(f"{path}.tool_calls[{number}]")
     if message.function_call is not None:  # the old way has no ids: the name stands for it
         parts.append(use_of(message.function_call, message.function_call.name))
     return Turn(role=Role.ASSISTANT, parts=tuple(parts))

@@ -6,8 +6,9 @@ from typing import Any, Final
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
-from cluster_gw.surfaces.chat_answer import signature_json, usage_json
+from cluster_gw.surfaces.chat_answer import images_json, says, signature_json, usage_json
 from cluster_gw.surfaces.chat_errors import error_body
+from cluster_gw.surfaces.unsaid import unsaid_comment
 from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
@@ -65,7 +66,7 @@ class WrittenStream:
 
     def __init__(self, head: StreamHead) -> None:
         self._head = head
-        self._has_begun = False
+        self._begun: set[int] = set()
         self._usage: Usage | None = None
 
     def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
@@ -74,14 +75,11 @@ class WrittenStream:
             self._usage = event.usage
         if event.done or event.fault is not None:
             return b""
-        delta = delta_of(event)
-        if not (delta or event.finish_reason):
-            return b""
-        if not self._has_begun:
-            self._has_begun = True
-            delta = {"role": "assistant", "content": "", **delta}
-        choice = {"index": 0, "delta": delta, "finish_reason": event.finish_reason}
-        return self._frame([choice], extensions)
+        pieces = event.pieces or ((0, event),)
+        choices = [self._choice(index, piece) for index, piece in pieces]
+        said = [choice for choice in choices if choice is not None]
+        frame = self._frame(said, extensions) if said else b""
+        return frame + unsaid_comment(event, says) if event.has_media else frame
 
     def done(self) -> bytes:
         """Usage where the client asked for it, and the end marker."""
@@ -92,6 +90,16 @@ class WrittenStream:
     def error(self, error: ErrorBody, request_id: str) -> bytes:
         """One data event with the error object; no end marker may follow it."""
         return encode_data(error_body(error, request_id))
+
+    def _choice(self, index: int, piece: StreamEvent) -> dict[str, Any] | None:
+        """What one choice says; None for nothing."""
+        delta = delta_of(piece)
+        if not (delta or piece.finish_reason):
+            return None
+        if index not in self._begun:
+            self._begun.add(index)
+            delta = {"role": "assistant", "content": "", **delta}
+        return {"index": index, "delta": delta, "finish_reason": piece.finish_reason}
 
     def _frame(self, choices: list[Any], extensions: Mapping[str, Any] | None) -> bytes:
         head = self._head
@@ -113,6 +121,8 @@ def delta_of(event: StreamEvent) -> dict[str, Any]:
         delta["refusal" if event.is_refusal else "content"] = event.text
     if event.reasoning:
         delta["reasoning_content"] = event.reasoning
+    if event.media and (images := images_json(event.media)):
+        delta["images"] = images
     if event.tool_calls:
         delta["tool_calls"] = [call_json(call) for call in event.tool_calls]
     return delta

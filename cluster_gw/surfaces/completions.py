@@ -19,8 +19,9 @@ from cluster_gw.surfaces.chat_bounds import MAX_ITEMS, is_crowded
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.chat_conversation import conversation_of
 from cluster_gw.surfaces.chat_errors import error_body
-from cluster_gw.surfaces.completions_stream import TextStream, choice_json
+from cluster_gw.surfaces.completions_stream import TextStream, choice_json, says
 from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -95,6 +96,10 @@ class Completions:
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One data event with the error object; no end marker may follow."""
         return encode_data(error_body(error, request_id))
+
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """Everything but words."""
+        return unsaid_of(answer, says)
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cluster_gw.canonical.conversation import Part, Refusal, Text
 from cluster_gw.canonical.events import StreamEvent, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.chat_answer import usage_json
 from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_stream import END
-from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, write
-from cluster_gw.wire.openai_chat import CHUNK_READER
+from cluster_gw.surfaces.unsaid import unsaid_comment
+from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_data
 
 
@@ -23,8 +24,6 @@ class TextStream:
     def __init__(self, head: StreamHead) -> None:
         self._head = head
         self._usage: Usage | None = None
-        request = head.request
-        self._tells_apart = head.is_native and request is not None and request.choices > 1
 
     def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
         """The frame of one event; none where it says no text."""
@@ -32,8 +31,14 @@ class TextStream:
             self._usage = event.usage
         if event.done or event.fault is not None:
             return b""
-        choices = self._choices(event)
-        return self._frame(choices, extensions) if choices else b""
+        pieces = event.pieces or ((0, event),)
+        choices = [
+            choice_json(index, piece.text, piece.finish_reason)
+            for index, piece in pieces
+            if piece.text or piece.finish_reason
+        ]
+        frame = self._frame(choices, extensions) if choices else b""
+        return frame + unsaid_comment(event, says) if event.has_media else frame
 
     def done(self) -> bytes:
         """Usage where the client asked for it, and the end marker."""
@@ -44,26 +49,6 @@ class TextStream:
     def error(self, error: ErrorBody, request_id: str) -> bytes:
         """One data event with the error object; no end marker may follow it."""
         return encode_data(error_body(error, request_id))
-
-    def _choices(self, event: StreamEvent) -> list[dict[str, Any]]:
-        if self._tells_apart:
-            try:
-                chunk = CHUNK_READER.read(event.raw)
-            except (InvalidJsonError, UnexpectedShapeError):
-                return []
-            return [
-                choice_json(choice.index or 0, text, choice.finish_reason)
-                for choice in chunk.choices or ()
-                if (
-                    text := ""
-                    if choice.delta is None
-                    else choice.delta.content or choice.delta.refusal or ""
-                )
-                or choice.finish_reason
-            ]
-        if not (event.text or event.finish_reason):
-            return []
-        return [choice_json(0, event.text, event.finish_reason)]
 
     def _frame(self, choices: list[Any], extensions: Mapping[str, Any] | None) -> bytes:
         head = self._head
@@ -76,6 +61,11 @@ class TextStream:
             **(extensions or {}),
         }
         return encode_data(write(document))
+
+
+def says(part: Part) -> bool:
+    """Whether this format has words for a part."""
+    return isinstance(part, Text | Refusal)
 
 
 def choice_json(index: int, text: str, finish_reason: str | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_stream import extended
-from cluster_gw.surfaces.gemini_answer import answer_json
+from cluster_gw.surfaces.gemini_answer import answer_json, says
 from cluster_gw.surfaces.gemini_conversation import conversation_of
 from cluster_gw.surfaces.gemini_errors import error_body
 from cluster_gw.surfaces.gemini_facts import (
@@ -30,6 +30,7 @@ from cluster_gw.surfaces.gemini_stream import (
     PassedStream,
     WrittenStream,
 )
+from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.gemini import FACTS_READER, FactsBody, FactsConfig
 from cluster_gw.wire.gemini_names import COUNTING, in_camel_case
@@ -126,6 +127,10 @@ class GenerateContent:
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One frame with the error object, and the end of the array where it is one."""
         return self._framing.frame(error_body(error, request_id)) + self._framing.end()
+
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """Thoughts that are not shown."""
+        return unsaid_of(answer, says)
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None

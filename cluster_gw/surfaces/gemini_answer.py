@@ -70,6 +70,11 @@ def candidate_json(
     return candidate
 
 
+def says(part: Part) -> bool:
+    """Whether this format has words for a part; a broken call has them in the finish reason."""
+    return isinstance(part, ToolUse) or part_json(part) is not None
+
+
 def part_json(part: Part) -> dict[str, Any] | None:
     """One part; None for a call without sound arguments and for thoughts nobody can read."""
     if isinstance(part, Text | Refusal):
@@ -78,11 +83,14 @@ def part_json(part: Part) -> dict[str, Any] | None:
         return thought_json(part.text, part.signature) if not part.is_redacted else None
     if isinstance(part, ToolUse):
         return call_json(part)
-    if isinstance(part, Media):
-        if part.url:
-            return {"fileData": {"mimeType": part.media_type, "fileUri": part.url}}
-        return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
-    return None
+    return media_json(part) if isinstance(part, Media) else None
+
+
+def media_json(media: Media) -> dict[str, Any]:
+    """An image, a sound or a document."""
+    if media.url:
+        return {"fileData": {"mimeType": media.media_type, "fileUri": media.url}}
+    return {"inlineData": {"mimeType": media.media_type, "data": media.data}}
 
 
 def thought_json(text: str, signature: str) -> dict[str, Any] | None:

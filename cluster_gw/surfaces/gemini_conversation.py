@@ -79,8 +79,6 @@ def conversation_of(request: ChatRequest) -> Conversation:
     ]
     config = body.generation_config or NO_CONFIG
     lost += [f"modality {one}" for one in config.response_modalities or () if one != "TEXT"]
-    if request.stream and request.choices > 1:  # nobody's events tell whose text theirs is
-        lost.append("generationConfig.candidateCount")
     tools = tools_of(body, fields, lost)
     given = body.tool_config.function_calling_config if body.tool_config is not None else None
     allowed = frozenset(given.allowed_function_names or ()) if given is not None else frozenset()
@@ -231,7 +229,7 @@ def sampling_of(config: FullConfig, request: ChatRequest) -> Sampling:
         seed=config.seed,
         presence_penalty=config.presence_penalty,
         frequency_penalty=config.frequency_penalty,
-        choices=1 if request.stream else request.choices,
+        choices=request.choices,
         effort=effort_of(thinking.thinking_level, budget),
         thinking_tokens=budget,
         shows_thinking=thinking.include_thoughts,

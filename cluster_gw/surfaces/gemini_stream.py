@@ -19,6 +19,7 @@ from cluster_gw.surfaces.gemini_answer import (
     call_json,
     candidate_json,
     finish_reason,
+    media_json,
     response_json,
     thought_json,
 )
@@ -114,21 +115,98 @@ class OpenCall(msgspec.Struct, gc=False):
         return ToolUse(id=self.id, name=self.name, arguments=arguments, signature=self.signature)
 
 
+class Room(msgspec.Struct, gc=False):
+    """What all candidates of a stream keep together."""
+
+    kept: int = 0
+
+
+class WrittenCandidate:
+    """One candidate of a written stream.
+
+    A call goes out whole, as the vendor has it, so its fragments wait until something else follows.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._calls: dict[int, OpenCall] = {}
+        self._kept = 0
+        self._is_broken = False
+        self._reason: str | None = None
+
+    def take(self, event: StreamEvent) -> list[dict[str, Any]]:
+        """The parts of one event; none for what waits and for what has no words."""
+        if event.finish_reason:
+            self._reason = event.finish_reason
+        parts: list[dict[str, Any]] = []
+        proof = "" if event.is_redacted else event.signature
+        thought = thought_json(event.reasoning, proof)
+        if thought is not None:
+            parts += [*self._whole_calls(), thought]
+        if event.text:
+            parts += [*self._whole_calls(), {"text": event.text}]
+        if event.media:
+            parts += [*self._whole_calls(), *map(media_json, event.media)]
+        for delta in event.tool_calls:
+            if self._begins(delta):
+                parts += self._whole_calls()
+            self._take(delta)
+        return parts
+
+    def end(self, index: int) -> dict[str, Any]:
+        """The end of it, with the calls that waited."""
+        parts = self._whole_calls() or [{"text": ""}]
+        reason = MALFORMED if self._is_broken else finish_reason(self._reason)
+        return candidate_json(index, parts, reason)
+
+    def _begins(self, delta: ToolCallDelta) -> bool:
+        """Whether a fragment is the first of a call; some vendors number every call 0."""
+        known = self._calls.get(delta.index)
+        if known is None:
+            return False
+        return bool(delta.id and known.id and delta.id != known.id)
+
+    def _take(self, delta: ToolCallDelta) -> None:
+        size = len(delta.arguments) + CALL_OVERHEAD
+        self._keep(size)
+        if self._room.kept > MAX_KEPT:  # nobody calls like that; what is kept must have a bound
+            self._calls.clear()
+            self._keep(-self._kept)
+            self._is_broken = True
+            return
+        call = self._calls.setdefault(delta.index, OpenCall())
+        call.id = call.id or delta.id or ""
+        call.name = call.name or delta.name or ""
+        call.signature = call.signature or delta.signature
+        call.pieces.append(delta.arguments)
+
+    def _keep(self, size: int) -> None:
+        self._kept += size
+        self._room.kept += size
+
+    def _whole_calls(self) -> list[dict[str, Any]]:
+        """The calls that waited, as parts; one whose arguments are no object is left out."""
+        if not self._calls:
+            return []
+        calls, self._calls = self._calls, {}
+        self._keep(-self._kept)
+        found = [call_json(calls[index].whole) for index in sorted(calls)]
+        self._is_broken = self._is_broken or None in found
+        return [part for part in found if part is not None]
+
+
 class WrittenStream:
     """Writes frames for events of another dialect; see `surfaces.base.StreamEncoder`.
 
-    A call goes out whole, as the vendor has it, so its fragments wait until something else follows.
-    The last frame waits for the end, because it has finish reason and usage in it.
+    The last frame waits for the end, because it has finish reasons and usage in it.
     """
 
     def __init__(self, head: StreamHead, framing: Framing) -> None:
         self._head = head
         self._framing = framing
-        self._calls: dict[int, OpenCall] = {}
-        self._kept = 0
-        self._is_broken = False
+        self._room = Room()
+        self._candidates = {0: WrittenCandidate(self._room)}
         self._usage: Usage | None = None
-        self._reason: str | None = None
         self._extensions: Mapping[str, Any] = {}
 
     def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
@@ -139,63 +217,23 @@ class WrittenStream:
             return b""
         if extensions:
             self._extensions = extensions
-        parts = self._parts(event)
-        if event.finish_reason:
-            self._reason = event.finish_reason
-        return self._frame([candidate_json(0, parts)]) if parts else b""
+        said: list[dict[str, Any]] = []
+        for index, piece in event.pieces or ((0, event),):
+            if index not in self._candidates:
+                self._candidates[index] = WrittenCandidate(self._room)
+            parts = self._candidates[index].take(piece)
+            if parts:
+                said.append(candidate_json(index, parts))
+        return self._frame(said) if said else b""
 
     def done(self) -> bytes:
         """The frame that ends the answer, and the end of the framing."""
-        parts = self._whole_calls() or [{"text": ""}]
-        reason = MALFORMED if self._is_broken else finish_reason(self._reason)
-        last = self._frame([candidate_json(0, parts, reason)], self._usage, self._extensions)
-        return last + self._framing.end()
+        ends = [self._candidates[index].end(index) for index in sorted(self._candidates)]
+        return self._frame(ends, self._usage, self._extensions) + self._framing.end()
 
     def error(self, error: ErrorBody, request_id: str) -> bytes:
         """One frame with the error object; nothing may follow it."""
         return self._framing.frame(error_body(error, request_id)) + self._framing.end()
-
-    def _parts(self, event: StreamEvent) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        proof = "" if event.is_redacted else event.signature
-        thought = thought_json(event.reasoning, proof)
-        if thought is not None:
-            parts += [*self._whole_calls(), thought]
-        if event.text:
-            parts += [*self._whole_calls(), {"text": event.text}]
-        for delta in event.tool_calls:
-            if self._begins(delta):
-                parts += self._whole_calls()
-            self._take(delta)
-        return parts
-
-    def _begins(self, delta: ToolCallDelta) -> bool:
-        """Whether a fragment is the first of a call; some vendors number every call 0."""
-        known = self._calls.get(delta.index)
-        if known is None:
-            return False
-        return bool(delta.id and known.id and delta.id != known.id)
-
-    def _take(self, delta: ToolCallDelta) -> None:
-        self._kept += len(delta.arguments) + CALL_OVERHEAD
-        if self._kept > MAX_KEPT:  # nobody calls like that; what is kept must have a bound
-            self._calls.clear()
-            self._is_broken = True
-            return
-        call = self._calls.setdefault(delta.index, OpenCall())
-        call.id = call.id or delta.id or ""
-        call.name = call.name or delta.name or ""
-        call.signature = call.signature or delta.signature
-        call.pieces.append(delta.arguments)
-
-    def _whole_calls(self) -> list[dict[str, Any]]:
-        """The calls that waited, as parts; one whose arguments are no object is left out."""
-        if not self._calls:
-            return []
-        calls, self._calls, self._kept = self._calls, {}, 0
-        found = [call_json(calls[index].whole) for index in sorted(calls)]
-        self._is_broken = self._is_broken or None in found
-        return [part for part in found if part is not None]
 
     def _frame(
         self,

@@ -11,12 +11,13 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_bounds import excess_of_body
 from cluster_gw.surfaces.chat_stream import extended
-from cluster_gw.surfaces.messages_answer import message_json
+from cluster_gw.surfaces.messages_answer import message_json, says
 from cluster_gw.surfaces.messages_bounds import excess_of_messages
 from cluster_gw.surfaces.messages_conversation import conversation_of
 from cluster_gw.surfaces.messages_errors import messages_error_body, vendor_status
 from cluster_gw.surfaces.messages_facts import talk_of
 from cluster_gw.surfaces.messages_stream import PassedMessages, WrittenMessages, error_event
+from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.anthropic_messages import MESSAGES_READER, MessagesBody
 from cluster_gw.wire.json_codec import (
@@ -94,6 +95,10 @@ class Messages:
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One error event; no end may follow."""
         return error_event(error, request_id)
+
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """What is shown rather than said."""
+        return unsaid_of(answer, says)
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None

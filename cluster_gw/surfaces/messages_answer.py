@@ -72,6 +72,11 @@ def vendor_reason(
     return word if stop_sequence is None else "stop_sequence"
 
 
+def says(part: Part) -> bool:
+    """Whether this format has words for a part of an answer."""
+    return isinstance(part, Text | Refusal | Thinking | ToolUse)
+
+
 def blocks_of(part: Part) -> list[dict[str, Any]]:
     """The blocks of one part; none for what has no words."""
     match part:

@@ -7,9 +7,10 @@ from cluster_gw.canonical.events import StreamEvent, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.chat_stream import extended
-from cluster_gw.surfaces.messages_answer import opening_json, usage_json, vendor_reason
+from cluster_gw.surfaces.messages_answer import opening_json, says, usage_json, vendor_reason
 from cluster_gw.surfaces.messages_blocks import BlockWriter
 from cluster_gw.surfaces.messages_errors import messages_error_body
+from cluster_gw.surfaces.unsaid import unsaid_comment
 from cluster_gw.wire.anthropic_messages import MESSAGE_STOP
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_event
@@ -74,7 +75,8 @@ class WrittenMessages:
         if extensions:
             self._extensions = extensions
         frames = self._blocks.take(event)
-        return self._begun(frames) if frames else b""
+        frames = self._begun(frames) if frames else b""
+        return frames + unsaid_comment(event, says) if event.has_media else frames
 
     def done(self) -> bytes:
         """The end of the last block, why the answer ended, usage, and the end."""

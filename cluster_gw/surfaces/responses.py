@@ -18,10 +18,11 @@ from cluster_gw.surfaces.chat_bounds import Excess, is_crowded
 from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_stream import extended
 from cluster_gw.surfaces.refusals import misshapen, refused
-from cluster_gw.surfaces.responses_answer import answer_json
+from cluster_gw.surfaces.responses_answer import answer_json, says
 from cluster_gw.surfaces.responses_conversation import conversation_of
 from cluster_gw.surfaces.responses_stream import PassedStream, error_event
 from cluster_gw.surfaces.responses_written import WrittenStream
+from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -100,6 +101,10 @@ class Responses:
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One `error` event; nothing may follow it."""
         return error_event(error, request_id, None)
+
+    def unsaid(self, answer: Answer) -> tuple[str, ...]:
+        """Sounds, documents, and images by their address."""
+        return unsaid_of(answer, says)
 
     def encode_completion(
         self, completion: Completion, extensions: Mapping[str, Any] | None = None

@@ -7,10 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.canonical.answer import Answer
-from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
+from cluster_gw.canonical.conversation import Media, Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Usage
 from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.responses_signature import Kept, wrapped
+from cluster_gw.surfaces.unsaid import is_image
 
 COMPLETED: Final = "completed"
 INCOMPLETE: Final = "incomplete"
@@ -108,17 +109,33 @@ def output_json(parts: Sequence[Part], head: StreamHead, status: str) -> list[di
                 items.append(reasoning_json(item_id, "", part.signature, Kept.CALL))
                 item_id = f"{head.id}_{len(items)}"
             items.append(call_json(item_id, part.id, part.name, part.arguments, COMPLETED))
+        elif isinstance(part, Media) and says(part):
+            items.append(image_json(item_id, part.data, COMPLETED))
         elif isinstance(part, Text | Refusal):
             spoken = refusal_json(part.text) if isinstance(part, Refusal) else text_json(part.text)
             if items and items[-1]["type"] == "message":
                 items[-1]["content"].append(spoken)
             else:
                 items.append(message_json(item_id, [spoken], COMPLETED))
-    if not items:
-        items.append(message_json(f"{head.id}_0", [text_json("")], COMPLETED))
+    items = items or [message_json(f"{head.id}_0", [text_json("")], COMPLETED)]
     if items[-1]["type"] != "reasoning":
         items[-1]["status"] = status
     return items
+
+
+def says(part: Part) -> bool:
+    """Whether this format has words for a part: of images, it has their bytes only."""
+    return not isinstance(part, Media) or (is_image(part) and bool(part.data))
+
+
+def image_json(item_id: str, data: str | None, status: str) -> dict[str, Any]:
+    """An image that the model made."""
+    return {
+        "id": f"ig_{item_id}",
+        "type": "image_generation_call",
+        "status": status,
+        "result": data,
+    }
 
 
 def text_json(text: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
@@ -15,15 +16,18 @@ from cluster_gw.surfaces.responses_answer import (
     IN_PROGRESS,
     INCOMPLETE,
     call_json,
+    image_json,
     message_json,
     reasoning_json,
     refusal_json,
     response_json,
+    says,
     summary_json,
     text_json,
 )
 from cluster_gw.surfaces.responses_signature import Kept
 from cluster_gw.surfaces.responses_stream import error_event, frame
+from cluster_gw.surfaces.unsaid import unsaid_comment
 from cluster_gw.wire.json_codec import write
 
 MAX_KEPT: Final = 16 * 1_048_576  # characters, about, of what the last event says again
@@ -98,8 +102,12 @@ class WrittenStream:
             self._sign(event.signature, Kept.CALL if event.tool_calls else kind, frames)
         if event.text:
             self._say(event.text, frames, is_refusal=event.is_refusal)
+        for media in event.media:
+            self._show(media, frames)
         for delta in event.tool_calls:
             self._call(delta, frames)
+        if event.has_media:
+            frames.append(unsaid_comment(event, says))
         return b"".join(frames)
 
     def done(self) -> bytes:
@@ -176,6 +184,16 @@ class WrittenStream:
                 delta=text,
                 logprobs=[],
             )
+
+    def _show(self, media: Media, frames: list[bytes]) -> None:
+        if not says(media):
+            return
+        self._close_speech(frames)
+        self._kept += len(media.data)
+        item = self._new_item("ig")
+        self._announce(item, image_json(item.id, None, IN_PROGRESS), frames)
+        self._put_in(frames, item, "response.image_generation_call.completed")
+        self._finish(item, image_json(item.id, media.data, COMPLETED), frames)
 
     def _begin_message(self, frames: list[bytes], *, is_refusal: bool) -> OpenItem:
         self._close_speech(frames)

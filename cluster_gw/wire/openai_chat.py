@@ -136,6 +136,18 @@ class AudioBody(msgspec.Struct):
     transcript: str | None = None
 
 
+class ImageAddress(msgspec.Struct):
+    """`image_url`."""
+
+    url: str = ""
+
+
+class SpokenImage(msgspec.Struct):
+    """An image that a model made, as OpenRouter and its like have it."""
+
+    image_url: ImageAddress | None = None
+
+
 class SpokenBody(msgspec.Struct):
     """What a choice says: `delta` of a stream, `message` of a buffered answer."""
 
@@ -146,6 +158,7 @@ class SpokenBody(msgspec.Struct):
     tool_calls: list[ToolCallBody] | None = None
     function_call: FunctionBody | None = None
     audio: AudioBody | None = None
+    images: list[SpokenImage] | None = None
 
 
 class ChunkChoice(msgspec.Struct):

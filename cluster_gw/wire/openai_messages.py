@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.wire.json_codec import JsonReader
+from cluster_gw.wire.json_codec import Fields, JsonReader
 
 NOTHING: Final = msgspec.Raw()
 ABSENT: Final = frozenset({b"", b"null"})
@@ -89,6 +89,8 @@ class FullMessage(msgspec.Struct):
     content: str | list[str | FullPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
+    reasoning: str | None = None
+    images: list[FullPart] | None = None
     tool_calls: list[Call] | None = None
     tool_call_id: str | None = None
     function_call: CalledFunction | None = None
@@ -167,6 +169,13 @@ class FullBody(msgspec.Struct):
     user: str | None = None
 
 
+class RawMessages(msgspec.Struct):
+    """The messages, with all their members."""
+
+    messages: list[Fields]
+
+
+MEMBERS_READER: Final = JsonReader[RawMessages](RawMessages)
 FULL_READER: Final = JsonReader[FullBody](FullBody)
 
 

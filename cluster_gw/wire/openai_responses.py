@@ -104,6 +104,7 @@ class OutputItem(msgspec.Struct):
     Attributes:
         content: of a message; of a thought where the vendor shows it whole.
         input: of a call of a custom tool, where a function has arguments.
+        result: of an image that the model made, base64.
     """
 
     type: str = ""
@@ -115,6 +116,7 @@ class OutputItem(msgspec.Struct):
     name: str | None = None
     arguments: str | None = None
     input: str | None = None
+    result: msgspec.Raw = msgspec.Raw()
 
 
 class Incomplete(msgspec.Struct):

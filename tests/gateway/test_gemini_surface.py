@@ -413,3 +413,22 @@ async def test_a_client_that_leaves_ends_the_call_upstream(
         await response.content.readany()
 
     await until_soon(lambda: simulator.stats()["requests"]["leaves"]["outcomes"] == ["aborted"])
+
+
+@pytest.mark.parametrize("call", ["generateContent", "streamGenerateContent?alt=sse"])
+async def test_several_candidates_are_told_apart(
+    start: Start, http: aiohttp.ClientSession, call: str
+) -> None:
+    gateway = await start()
+    body = asks("hello", generationConfig={"candidateCount": 2})
+
+    response, got = await send(http, f"{gateway.base_url}/v1beta/models/auto:{call}", body)
+
+    documents = frames(got) if "alt" in call else [msgspec.json.decode(got)]
+    said = [one for document in documents for one in document["candidates"]]
+    for index in (0, 1):
+        own = [one for one in said if one["index"] == index]
+        text = "".join(part["text"] for one in own for part in one["content"]["parts"])
+        assert text == expected_text("hello", tokens=16, choice=index)
+        assert [one["finishReason"] for one in own if "finishReason" in one] == ["STOP"]
+    assert response.headers.get("x-gw-warnings") is None

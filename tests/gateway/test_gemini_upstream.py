@@ -47,7 +47,7 @@ async def gateway(start: Start, upstream: GeminiUpstream) -> Gateway:
 
 def deltas(body: bytes) -> list[dict[str, Any]]:
     """The choices of a chat stream; it must have its end marker."""
-    frames = [line for line in body.split(b"\n\n") if line]
+    frames = [line for line in body.split(b"\n\n") if line.startswith(b"data: ")]
     assert frames[-1] == b"data: [DONE]"
     documents = [msgspec.json.decode(one.removeprefix(b"data: ")) for one in frames[:-1]]
     return [choice for document in documents for choice in document["choices"]]
@@ -250,14 +250,45 @@ async def test_a_stream_that_breaks_off_has_no_end_marker(
     assert b"[DONE]" not in body
 
 
-async def test_several_answers_in_a_stream_of_another_dialect_are_one(
+def several(*texts: str, **more: Any) -> dict[str, Any]:
+    """A frame of several candidates."""
+    alone = [frame([{"text": text}], **more)["candidates"][0] for text in texts]
+    return {"candidates": [{**one, "index": index} for index, one in enumerate(alone)]}
+
+
+async def test_several_answers_in_a_stream_are_told_apart(
     gateway: Gateway, upstream: GeminiUpstream, http: aiohttp.ClientSession
 ) -> None:
+    upstream.script = [several("Hel", "Oth"), several("lo", "er"), several("", "", end="STOP")]
     response, body = await post(http, gateway.base_url, chat(stream=True, n=2))
 
-    assert "".join(one["delta"].get("content", "") for one in deltas(body)) == "Hello there"
-    assert "candidateCount" not in upstream.bodies[0].get("generationConfig", {})
-    assert "n 2 -> 1" in response.headers["x-gw-warnings"]
+    said = deltas(body)
+    for index, text in enumerate(("Hello", "Other")):
+        own = [one for one in said if one["index"] == index]
+        assert "".join(one["delta"].get("content", "") for one in own) == text
+        assert [one["finish_reason"] for one in own if one["finish_reason"]] == ["stop"]
+        assert own[0]["delta"]["role"] == "assistant"
+    assert upstream.bodies[0]["generationConfig"]["candidateCount"] == 2
+    assert "x-gw-warnings" not in response.headers
+
+
+async def test_images_of_a_model_reach_a_chat_and_what_it_cannot_show_is_named(
+    gateway: Gateway, upstream: GeminiUpstream, http: aiohttp.ClientSession
+) -> None:
+    parts = [{"inlineData": {"mimeType": kind, "data": "AAAA"}} for kind in ("image/png", "a/b")]
+    upstream.script = [frame([{"text": "see"}, *parts], end="STOP")]
+    address = "data:image/png;base64,AAAA"
+
+    response, body = await post(http, gateway.base_url, chat())
+    message = msgspec.json.decode(body)["choices"][0]["message"]
+    _, streamed = await post(http, gateway.base_url, chat(stream=True))
+
+    assert [image["image_url"]["url"] for image in message["images"]] == [address]
+    assert message["content"] == "see"
+    assert response.headers["x-gw-warnings"] == "dropped answer: document"
+    shown = [one["delta"]["images"] for one in deltas(streamed) if "images" in one["delta"]]
+    assert [image["image_url"]["url"] for images in shown for image in images] == [address]
+    assert b"\n: dropped answer: document\n" in streamed
 
 
 async def test_arguments_are_held_against_the_schema_of_a_gemini_client_too(
