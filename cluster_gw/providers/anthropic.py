@@ -103,9 +103,9 @@ class AnthropicProvider:
         lost: tuple[str, ...] = ()
         messages = bytes(fields["messages"])
         if THOUGHT in messages and is_marked(messages):
-            fields["messages"] = own = without_foreign_thoughts(fields["messages"])
-            if bytes(own) != messages:
-                lost = (FOREIGN_THOUGHTS,)
+            own, left_out = without_foreign_thoughts(fields["messages"])
+            fields["messages"] = own
+            lost = (FOREIGN_THOUGHTS,) if left_out else ()
             if "thinking" in fields and lacks_thoughts(own):
                 del fields["thinking"]
                 lost = (*lost, "thinking")
@@ -189,9 +189,13 @@ def no_answer(body: bytes, secret: str | None) -> Fault:
     return vendor_fault(document, secret)
 
 
-def without_foreign_thoughts(messages: msgspec.Raw) -> msgspec.Raw:
-    """The messages without what other vendors' models thought: this one takes only its own."""
+def without_foreign_thoughts(messages: msgspec.Raw) -> tuple[msgspec.Raw, int]:
+    """The messages without what other vendors' models thought, and how much of it there was.
+
+    This one takes only its own.
+    """
     kept: list[msgspec.Raw] = []
+    left_out = 0
     for message in BLOCKS_READER.read(messages):
         if not is_marked(bytes(message)):
             kept.append(message)
@@ -203,10 +207,11 @@ def without_foreign_thoughts(messages: msgspec.Raw) -> msgspec.Raw:
             kept.append(message)
             continue
         own = [block for block in blocks if not is_foreign(block)]
+        left_out += len(blocks) - len(own)
         if own:
             fields["content"] = raw(own)
             kept.append(raw(fields))
-    return raw(kept)
+    return raw(kept), left_out
 
 
 def is_marked(messages: bytes) -> bool:

@@ -119,9 +119,8 @@ class OpenAIResponsesProvider:
         lost: tuple[str, ...] = ()
         given = fields.get("input")
         if given is not None and FOREIGN in bytes(given):
-            fields["input"] = own = without_foreign(bytes(given))
-            if len(bytes(own)) < len(bytes(given)):
-                lost = (FOREIGN_THOUGHTS,)
+            fields["input"], left_out = without_foreign(bytes(given))
+            lost = (FOREIGN_THOUGHTS,) if left_out else ()
         return self._bent(fields, lost, wants_tools=request.wants_tools)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
@@ -231,15 +230,16 @@ def no_answer(body: bytes, secret: str | None) -> Fault:
     return in_band_fault(facts, document, secret)
 
 
-def without_foreign(given: bytes) -> msgspec.Raw:
-    """The input without thoughts that another vendor signed.
+def without_foreign(given: bytes) -> tuple[msgspec.Raw, int]:
+    """The input without thoughts that another vendor signed, and how many there were.
 
     It was read by the surface, so its items are objects.
     """
     items = ITEMS_READER.read(given)
     if isinstance(items, str):
-        return msgspec.Raw(given)
-    return raw([item for item in items if not is_foreign(item)])
+        return msgspec.Raw(given), 0
+    own = [item for item in items if not is_foreign(item)]
+    return raw(own), len(items) - len(own)
 
 
 def is_foreign(item: Fields) -> bool:

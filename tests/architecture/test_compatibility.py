@@ -65,7 +65,7 @@ def test_figures_are_those_of_the_page() -> None:
     assert f"`low` to {LOW_TOKENS}, `medium` to {MEDIUM_TOKENS}" in by_budget
     least = next(n for n in range(10_000) if n * 3 // 4 >= MIN_BUDGET_TOKENS)
     assert forced.endswith(f"below {least}")
-    assert f"`max_tokens` is {DEFAULT_MAX_TOKENS} where" in SURFACE
+    assert f"`max_tokens` is {DEFAULT_MAX_TOKENS} where" in PROVIDER
     assert f"marked\n`{FOREIGN}`" in SURFACE
     assert f"`{MALFORMED}`" in SURFACE
     assert {name.partition("/")[2] for name in IMAGE_TYPES} == {"jpeg", "png", "gif", "webp"}

@@ -218,9 +218,10 @@ async def test_thoughts_of_another_vendor_do_not_reach_this_one(
         {"role": "user", "content": "and?"},
     ]
 
-    await post(http, gateway.base_url, body)
+    response, _ = await post(http, gateway.base_url, body)
 
     assert upstream.bodies[0]["messages"][1]["content"] == [THOUGHT, text("yes")]
+    assert response.headers["x-gw-warnings"] == "dropped thinking of other vendors"
 
 
 @pytest.mark.parametrize("stream", [False, True])
