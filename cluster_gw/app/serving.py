@@ -69,6 +69,7 @@ def build_serving(
                 key_checks=routing.key_checks,
                 degraded=routing.degraded,
                 guardrails=_guardrails(routing.guardrails),
+                mending=routing.mending,
                 probe=routing.probe,
                 queue=QueuePolicy(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth

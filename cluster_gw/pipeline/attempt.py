@@ -5,31 +5,34 @@ end and through the gate. Whatever is no answer is closed at once, so that nobod
 that nobody reads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from cluster_gw.canonical.answer import Answer
-from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
+from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
-from cluster_gw.core.outcome.gate import judge
 from cluster_gw.core.outcome.heard import Heard
-from cluster_gw.core.outcome.peek import REFUSED, Commit, Peek, Reject
+from cluster_gw.core.outcome.peek import Commit, Peek, Reject
 from cluster_gw.core.outcome.tally import Tally
-from cluster_gw.core.outcome.tool_calls import join_calls
+from cluster_gw.mending.stream import MendingDecoder
 from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.judging import gated, rejection_of
 from cluster_gw.pipeline.listening import ListeningDecoder
-from cluster_gw.pipeline.targets import Target
-from cluster_gw.pipeline.tool_check import find_violation
-from cluster_gw.pipeline.translation import (
-    Amended,
-    foreign_answer,
-    headers_with,
-    request_body,
+from cluster_gw.pipeline.mending import (
+    FAILED_GENERATION,
+    ODD_STARTS,
+    committed,
+    mend_whole,
+    mending_decoder,
+    rescued_events,
+    rescued_whole,
+    with_thoughts,
 )
+from cluster_gw.pipeline.opened import AttemptPlan, Broken, Opened, OpenStream
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.translation import Amended, foreign_answer, headers_with, request_body
 from cluster_gw.pipeline.vectors import fitted
 from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
 from cluster_gw.providers.base import StreamDecoder
@@ -42,46 +45,6 @@ MAX_ERROR_BYTES: Final = 65_536
 ERROR_BODY_S: Final = 5.0  # an error answer has nothing to compute; a slow one is not waited for
 MAX_ANSWER_BYTES: Final = 64 * 1_048_576
 DISPATCH_WITHIN_S: Final = 1.0  # what the guard bucket of the minute ring covers
-
-
-class OpenStream(msgspec.Struct, kw_only=True):
-    """A committed stream: what was held, and the rest still to come."""
-
-    response: UpstreamResponse
-    decoder: StreamDecoder
-    held: list[StreamEvent]
-    at_end: bool
-
-
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that gave no answer.
-
-    Attributes:
-        fault: the facts.
-        tally: what had been seen of a stream, for the charge; None before a good status.
-        completion: a finished answer that the gate rejected.
-    """
-
-    fault: Fault
-    tally: Tally | None = None
-    completion: Completion | None = None
-
-
-Opened = OpenStream | Completion | Broken | DispatchLate
-
-
-class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the loop decided for this attempt.
-
-    Attributes:
-        asked_at_s: loop time just before admission was asked for; dispatch must follow within 1 s.
-        is_last: no other attempt would be started if this one failed.
-        hedge_at_s: when the request's time budget ends the wait for a first byte, None if never.
-    """
-
-    asked_at_s: float
-    is_last: bool
-    hedge_at_s: float | None
 
 
 class Attempt:
@@ -125,6 +88,8 @@ class Attempt:
         self._upstream = upstream
         self._clock = clock
         self._peek: Peek | None = None
+        self._mending: MendingDecoder | None = None
+        self._again: tuple[MendingDecoder, Peek] | None = None
         self.answered_s = 0.0
         self._response: UpstreamResponse | None = None
         timeouts = target.route.timeouts
@@ -195,9 +160,13 @@ class Attempt:
             return await self._peek_stream(response)
         return await self._whole_answer(response)
 
-    async def _error_answer(self, response: UpstreamResponse) -> Broken:
+    async def _error_answer(self, response: UpstreamResponse) -> Opened:
         self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
         body = await response.read_body(MAX_ERROR_BYTES)
+        if isinstance(body, bytes) and FAILED_GENERATION in body:
+            rescued = self._rescued(body, response)
+            if rescued is not None:
+                return rescued
         fault = self.target.codec.decode_error(
             response.status,
             response.headers,
@@ -221,11 +190,33 @@ class Attempt:
         if asked is not None:
             fit = await fitted(completion, asked, self._exchange, self.target)
             return Broken(fault=fit, completion=completion) if isinstance(fit, Fault) else fit
-        answer = foreign_answer(self._exchange, self.target, completion)
+        request = self._exchange.request
+        answer: Answer | Fault | None
+        if request.wants_tools or request.wants_format or completion.text[:1] in ODD_STARTS:
+            completion, answer = mend_whole(self._exchange, self.target, completion)
+        else:
+            answer = foreign_answer(self._exchange, self.target, completion)
         if isinstance(answer, Fault):
-            return Broken(fault=answer)
+            return Broken(fault=answer, completion=completion)
         self.answer = answer
-        return self._gated(completion)
+        return gated(self._exchange, completion)
+
+    def _rescued(self, body: bytes, response: UpstreamResponse) -> Opened | None:
+        """The answer in an error that tells which call the platform could not read."""
+        exchange, target = self._exchange, self.target
+        if not exchange.request.stream:
+            completion, self.answer = rescued_whole(exchange, target, body)
+            return gated(exchange, completion) if self.answer is not None else None
+        events = rescued_events(exchange, target, body)
+        if not events:
+            return None
+        for event in events:
+            self.tally.add(event)
+        rejection = rejection_of(exchange, events)
+        if rejection is not None:
+            return Broken(fault=rejection, tally=self.tally)
+        decoder = target.codec.stream_decoder(target.secret)
+        return OpenStream(response=response, decoder=decoder, held=events, at_end=True, anew=True)
 
     async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s
@@ -244,34 +235,12 @@ class Attempt:
                 return Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
             parts.append(chunk)
 
-    def _gated(self, completion: Completion) -> Completion | Broken:
-        violation = self._find_violation(completion.tool_calls)
-        if violation is not None:
-            return Broken(fault=violation, completion=completion)
-        gate = self._exchange.context.resolved.gate
-        if gate.is_open or not gate.applies(stream=False):
-            return completion
-        rejection = judge(
-            gate,
-            text=completion.text,
-            # What is shown is as little nothing as a call is.
-            tool_call_count=completion.tool_call_count + completion.has_media,
-            saw_terminal=completion.finish_reason is not None,
-            is_refused=completion.finish_reason == REFUSED,
-        )
-        if rejection is None:
-            return completion
-        return Broken(
-            fault=Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate"),
-            completion=completion,
-        )
-
     async def _peek_stream(self, response: UpstreamResponse) -> Opened:
         if not self.target.codec.is_stream(response.content_type):
             return await self._not_a_stream(response)
         decoder = self.target.codec.stream_decoder(self.target.secret)
-        if self.heard is not None:
-            decoder = ListeningDecoder(decoder, self.heard)
+        if self._exchange.request.wants_tools or self.heard is not None:
+            decoder = self._looked_after(decoder)
         peek = self._peek = self._new_peek()
         signs_of_life = 0
         while True:
@@ -283,11 +252,19 @@ class Attempt:
             opened = self._weigh(events, peek, decoder, response, at_end=not chunk)
             if opened is not None:
                 return opened
+            if self._again is not None:
+                decoder, peek = self._again
             if not chunk:
                 return Broken(fault=peek.close(self._now_ms()).fault, tally=self.tally)
             if decoder.signs_of_life != signs_of_life:
                 signs_of_life = decoder.signs_of_life
                 peek.touch(self._now_ms())
+
+    def _looked_after(self, decoder: StreamDecoder) -> StreamDecoder:
+        """The decoder of a stream that is mended from its start; who listens hears it mended."""
+        self._mending = mending_decoder(self._exchange, self.target, decoder)
+        found = decoder if self._mending is None else self._mending
+        return found if self.heard is None else ListeningDecoder(found, self.heard)
 
     def _weigh(
         self,
@@ -303,47 +280,58 @@ class Attempt:
             self.tally.add(event)
             match peek.feed(event, now_ms):
                 case Commit():
-                    for later in events[place + 1 :]:
-                        self.tally.add(later)
-                    held = peek.held + events[place + 1 :]
-                    rejection = self._forbidden(held) or self._misused(held)
+                    later = events[place + 1 :]
+                    if self._mending is None and event.text[:1] in ODD_STARTS:
+                        mending = with_thoughts(self._exchange, self.target, decoder, event.text)
+                        if mending is not None:
+                            return self._weigh_again(mending, peek.held + later, response, at_end)
+                    for one in later:
+                        self.tally.add(one)
+                    held = peek.held + later
+                    rejection = rejection_of(self._exchange, held)
                     if rejection is not None:
                         return Broken(fault=rejection, tally=self.tally)
-                    return OpenStream(response=response, decoder=decoder, held=held, at_end=at_end)
+                    stream = OpenStream(
+                        response=response, decoder=decoder, held=held, at_end=at_end
+                    )
+                    return stream if self._mending is None else self._go_on(stream, self._mending)
                 case Reject(fault=fault):
                     return Broken(fault=fault, tally=self.tally)
                 case _:
                     pass
         return None
 
-    def _forbidden(self, held: list[StreamEvent]) -> Fault | None:
-        """Judge the peeked text: the rest of a stream cannot be taken back once it is sent."""
-        gate = self._exchange.context.resolved.gate
-        if not gate.applies(stream=True) or not gate.forbidden_substrings:
-            return None
-        rejection = judge(
-            msgspec.structs.replace(gate, require_terminal=False, min_content_length=0),
-            text="".join(event.text for event in held),
-            tool_call_count=1,
-            saw_terminal=True,
+    def _weigh_again(
+        self,
+        mending: MendingDecoder,
+        events: list[StreamEvent],
+        response: UpstreamResponse,
+        at_end: bool,  # noqa: FBT001
+    ) -> OpenStream | Broken | None:
+        """Look at a stream from its start again, now that its text may be a thought."""
+        peek = self._peek = self._new_peek()
+        self._mending, self._again = mending, (mending, peek)
+        self.tally = Tally(self._exchange.request.choices)
+        told = mending.mended(events) + (mending.mender.end() if at_end else [])
+        return self._weigh(told, peek, mending, response, at_end=at_end)
+
+    def _go_on(self, stream: OpenStream, mending: MendingDecoder) -> OpenStream:
+        """Commit a stream that is mended."""
+        told = committed(self._exchange, self.target, mending)
+        decoder = told.decoder
+        if self.heard is not None:
+            decoder = ListeningDecoder(decoder, self.heard)
+        for event in told.events:
+            self.tally.add(event)
+            if self.heard is not None:
+                self.heard.add(event)
+        return OpenStream(
+            response=stream.response,
+            decoder=decoder,
+            held=stream.held + told.events,
+            at_end=stream.at_end,
+            anew=told.anew,
         )
-        if rejection is None:
-            return None
-        return Fault(kind=FaultKind.GATE, reason=rejection, message="rejected by the gate")
-
-    def _misused(self, held: list[StreamEvent]) -> Fault | None:
-        """Judge the calls that are complete; with several answers nobody tells whose they are."""
-        if not self._checks_calls() or self._exchange.request.choices > 1:
-            return None
-        return self._find_violation(join_calls(held))
-
-    def _find_violation(self, calls: Sequence[ToolCallDelta]) -> Fault | None:
-        return find_violation(self._exchange, calls) if self._checks_calls() else None
-
-    def _checks_calls(self) -> bool:
-        exchange = self._exchange
-        rails = exchange.runtime.policy.guardrails
-        return rails.checks_tool_arguments and exchange.request.wants_tools
 
     async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
         self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)

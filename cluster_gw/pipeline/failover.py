@@ -15,12 +15,13 @@ from cluster_gw.core.outcome.exhaustion import exhausted, stream_interrupted
 from cluster_gw.core.outcome.retry import AttemptPlanner, StopReason
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.errors import UpstreamFault
-from cluster_gw.pipeline.attempt import Attempt, AttemptPlan, Broken, OpenStream
+from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.continuing import remember, targets_of
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.headers import detail_extensions
 from cluster_gw.pipeline.health import Booking, consequence_of, outcome_of
+from cluster_gw.pipeline.opened import AttemptPlan, Broken, OpenStream
 from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.sample import failure_sample
@@ -232,7 +233,7 @@ class Failover:
         record = self._served_by(attempt, None)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=True)
         extensions = self._extensions(record)
-        encoder = stream_encoder(exchange, attempt.target, self._now_s())
+        encoder = stream_encoder(exchange, attempt.target, self._now_s(), anew=stream.anew)
         relay = Relay(exchange, attempt, stream, encoder, clock=self._clock, extensions=extensions)
         try:
             fault = await relay.run(self._reply, headers)

@@ -10,7 +10,7 @@ from cluster_gw.core.limits.cooldown import Cooldown, Terms, decide, is_local_ur
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.consequence import Consequence, weigh
 from cluster_gw.core.routing.statistics import Sample
-from cluster_gw.pipeline.attempt import Broken
+from cluster_gw.pipeline.opened import Broken
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Outcome

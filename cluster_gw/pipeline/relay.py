@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
-from cluster_gw.pipeline.attempt import Attempt, OpenStream
+from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.opened import OpenStream
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.watchdog import NEVER_S
 from cluster_gw.surfaces.base import StreamEncoder

@@ -16,6 +16,7 @@ from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.resolution import Catalog
+from cluster_gw.mending.policy import MendingPolicy
 from cluster_gw.pipeline.shares import Shares
 from cluster_gw.pipeline.targets import Targets
 from cluster_gw.units import BYTES_PER_MB
@@ -49,6 +50,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: Guardrails = Guardrails()
+    mending: MendingPolicy = MendingPolicy()
     key_checks: CheckPolicy = CheckPolicy()
     degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()

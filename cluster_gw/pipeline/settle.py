@@ -19,10 +19,11 @@ from cluster_gw.core.outcome.charge import (
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.core.routing.statistics import Result, Sample
-from cluster_gw.pipeline.attempt import Attempt, Broken
+from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, Booking
+from cluster_gw.pipeline.opened import Broken
 from cluster_gw.store.admission import Lease, Outcome, Settlement
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
 

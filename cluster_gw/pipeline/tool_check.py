@@ -14,7 +14,7 @@ from cluster_gw.core.outcome.gate import TOOL_ARGUMENTS
 from cluster_gw.core.outcome.tool_schema import accepts
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any
-from cluster_gw.wire.openai_tools import read_arguments, read_tool_schemas
+from cluster_gw.wire.openai_tools import read_arguments, read_tools
 
 DIALECTS: Final = frozenset({Dialect.OPENAI, Dialect.OPENAI_RESPONSES})
 """Whose declared tools are read here; those of others stand in the conversation."""
@@ -47,12 +47,20 @@ def find_violation(exchange: Exchange, calls: Sequence[ToolCallDelta]) -> Fault 
 
 def schemas_of(exchange: Exchange) -> dict[str, Any]:
     """The schema of each declared function that has one; what cannot be read has none."""
+    tools = tools_of(exchange)
+    return {name: schema for name, schema in tools.items() if schema is not None}
+
+
+def tools_of(exchange: Exchange) -> dict[str, Any]:
+    """The declared functions by name, each with its schema, None where it has none."""
     request = exchange.request
     if request.dialect in DIALECTS:
-        return read_tool_schemas(request.fields)
+        return read_tools(request.fields)
     try:
         conversation = exchange.conversation or exchange.surface.read_conversation(request)
     except UnexpectedShapeError:
         return {}
-    found = {tool.name: read_any(tool.schema) for tool in conversation.tools if tool.schema}
-    return {name: schema for name, schema in found.items() if isinstance(schema, dict)}
+    found = {
+        tool.name: read_any(tool.schema) if tool.schema else None for tool in conversation.tools
+    }
+    return {name: one if isinstance(one, dict) else None for name, one in found.items()}

@@ -10,8 +10,8 @@ from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
 from cluster_gw.core.routing.catalog import Exclusion
-from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.opened import Broken
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.waiting import Refused
 from cluster_gw.store.admission import Refusal

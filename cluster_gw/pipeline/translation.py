@@ -134,12 +134,16 @@ def foreign_answer(
     return answer
 
 
-def stream_encoder(exchange: Exchange, target: Target, created_s: int) -> StreamEncoder:
-    """What writes a stream of this target for the client."""
-    return exchange.surface.stream_encoder(head_of(exchange, target, created_s))
+def stream_encoder(
+    exchange: Exchange, target: Target, created_s: int, *, anew: bool = False
+) -> StreamEncoder:
+    """What writes a stream of this target for the client; `anew` passes no frame on."""
+    return exchange.surface.stream_encoder(head_of(exchange, target, created_s, anew=anew))
 
 
-def head_of(exchange: Exchange, target: Target, created_s: int) -> StreamHead:
+def head_of(
+    exchange: Exchange, target: Target, created_s: int, *, anew: bool = False
+) -> StreamHead:
     """What an answer of this exchange says of itself."""
     request = exchange.request
     return StreamHead(
@@ -147,7 +151,7 @@ def head_of(exchange: Exchange, target: Target, created_s: int) -> StreamHead:
         model=request.model or target.route.id,
         created_s=created_s,
         include_usage=request.include_usage,
-        is_native=request.dialect is target.dialect,
+        is_native=request.dialect is target.dialect and not anew,
         input_tokens=exchange.demand.input_tokens,
         request=request,
     )

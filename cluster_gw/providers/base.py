@@ -47,6 +47,20 @@ class NotingProvider(Protocol):
         """The same as `encode_request`, and what a client should know of it."""
 
 
+@runtime_checkable
+class RewritingProvider(Protocol):
+    """A codec that can say other words in frames and bodies of its dialect, and keep the rest."""
+
+    def reframed(self, frame: bytes, event: StreamEvent) -> bytes:
+        """A frame with text, reasoning, calls and finish reason of an event, all else kept."""
+
+    def rebodied(self, completion: Completion, before: Answer, after: Answer) -> Completion:
+        """A buffered answer whose body says `after` where that differs from `before`."""
+
+    def failed_generation(self, body: bytes) -> str:
+        """The text of a call that the platform could not read, out of its error; else empty."""
+
+
 class Provider(Protocol):
     """The codec of one upstream dialect with the quirks of one platform.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -20,6 +20,7 @@ from cluster_gw.providers.openai_errors import (
     UNREAD,
     content_fault,
     document_of,
+    failed_generation,
     in_band_fault,
     malformed_fault,
     status_fault,
@@ -34,6 +35,7 @@ from cluster_gw.providers.openai_facts import (
     unspoken_characters,
     usage_of,
 )
+from cluster_gw.providers.openai_reframing import rebodied, reframed
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.providers.openai_whole import WholeAnswerDecoder
@@ -196,6 +198,18 @@ class OpenAIChatProvider:
     ) -> Fault:
         """An answer with an error status as a fault."""
         return status_fault(status, headers, body, now_ms, self._token_of(secret))
+
+    def reframed(self, frame: bytes, event: StreamEvent) -> bytes:
+        """A frame with the words of an event."""
+        return reframed(frame, event)
+
+    def rebodied(self, completion: Completion, before: Answer, after: Answer) -> Completion:
+        """A buffered answer with the words of another."""
+        return rebodied(completion, before, after)
+
+    def failed_generation(self, body: bytes) -> str:
+        """What a model wrote that Groq could not read as a call."""
+        return failed_generation(body)
 
     def _token_of(self, secret: str | None) -> str | None:
         """What an upstream may echo of a credential."""

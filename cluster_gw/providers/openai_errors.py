@@ -76,6 +76,14 @@ def malformed_fault(problem: str) -> Fault:
     return Fault(kind=FaultKind.MALFORMED, message=redact(problem))
 
 
+def failed_generation(body: bytes) -> str:
+    """What a model wrote that the platform (Groq) could not read as a call; empty without any."""
+    document = document_of(body)
+    error = document.get("error") if isinstance(document, dict) else None
+    written = error.get("failed_generation") if isinstance(error, dict) else None
+    return written if isinstance(written, str) else ""
+
+
 def plain_text(body: bytes, document: Any) -> str:
     """The text of an error body without an error object; pages for browsers are only named."""
     if isinstance(document, str):

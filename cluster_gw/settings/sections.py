@@ -22,6 +22,7 @@ from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.axes import FIRST_BYTE_SHARE
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.presets import PeakHours
+from cluster_gw.mending.policy import MendingPolicy
 from cluster_gw.settings.secret import Secret
 
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -203,6 +204,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         penalty: points that lower a model's place.
         bench: when a model rests on all its keys.
         guardrails: bounds of what one request may cost.
+        mending: what is put right in answers of models that say things in the wrong place.
         key_checks: checks of all keys, which need no quota.
         degraded: when too few providers are usable.
         probe: checks of keys that rest.
@@ -226,6 +228,7 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     penalty: PenaltyPolicy = PenaltyPolicy()
     bench: BenchPolicy = BenchPolicy()
     guardrails: GuardrailSettings = GuardrailSettings()
+    mending: MendingPolicy = MendingPolicy()
     key_checks: CheckPolicy = CheckPolicy()
     degraded: DegradedPolicy = DegradedPolicy()
     probe: ProbePolicy = ProbePolicy()

@@ -17,9 +17,9 @@ from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.statistics import Result, Sample
 from cluster_gw.core.routing.strategies.base import StrategyInputs
-from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.backlog import Backlog, KeyOrder
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, consequence_of, outcome_of
+from cluster_gw.pipeline.opened import Broken
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.sample import failure_sample
 from cluster_gw.pipeline.targets import Target, list_targets

@@ -42,8 +42,11 @@ TOOLS_READER: Final = JsonReader[list[Tool] | None](list[Tool] | None)
 FUNCTIONS_READER: Final = JsonReader[list[ToolFunction] | None](list[ToolFunction] | None)
 
 
-def read_tool_schemas(fields: Fields) -> dict[str, Any]:
-    """Give the schema of each declared function that has one; what cannot be read has none."""
+def read_tools(fields: Fields) -> dict[str, Any]:
+    """Give the declared functions by name, each with its schema, or None where that is no object.
+
+    What cannot be read declares nothing.
+    """
     functions: list[ToolFunction] = []
     try:
         if "tools" in fields:
@@ -53,7 +56,9 @@ def read_tool_schemas(fields: Fields) -> dict[str, Any]:
             functions += FUNCTIONS_READER.read(fields["functions"]) or []
     except (InvalidJsonError, UnexpectedShapeError):
         return {}
-    return {one.name: one.parameters for one in functions if isinstance(one.parameters, dict)}
+    return {
+        one.name: one.parameters if isinstance(one.parameters, dict) else None for one in functions
+    }
 
 
 def read_arguments(text: str) -> Any:

@@ -9,8 +9,8 @@ from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.cooldown import Cause, Climb, CooldownPolicy, Scope, Source
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.classify import classify
-from cluster_gw.pipeline.attempt import Broken
 from cluster_gw.pipeline.health import consequence_of, outcome_of
+from cluster_gw.pipeline.opened import Broken
 from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target, build_targets
 from cluster_gw.providers import provider_for

@@ -10,8 +10,14 @@ EMPTY: Final = "gate.empty"
 TOO_SHORT: Final = "gate.too_short"
 FORBIDDEN: Final = "gate.forbidden"
 TOOL_ARGUMENTS: Final = "gate.tool_arguments"  # judged in `tool_schema.py`
+INLINE_CALL: Final = "gate.inline_call"  # these three are found in `mending`
+FORMAT_IGNORED: Final = "gate.format_ignored"
+TRUNCATED_JSON: Final = "gate.truncated_json"
 
-GATE_CODES: Final = (NO_TERMINAL, EMPTY, TOO_SHORT, FORBIDDEN, TOOL_ARGUMENTS)
+GATE_CODES: Final = (
+    *(NO_TERMINAL, EMPTY, TOO_SHORT, FORBIDDEN, TOOL_ARGUMENTS),
+    *(INLINE_CALL, FORMAT_IGNORED, TRUNCATED_JSON),
+)
 
 
 class ApplyTo(StrEnum):

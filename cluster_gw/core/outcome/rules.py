@@ -15,8 +15,11 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome import peek
 from cluster_gw.core.outcome.failure_codes import FailureCode, SkipScope
 from cluster_gw.core.outcome.gate import EMPTY as GATE_EMPTY
+from cluster_gw.core.outcome.gate import FORMAT_IGNORED as GATE_FORMAT_IGNORED
+from cluster_gw.core.outcome.gate import INLINE_CALL as GATE_INLINE_CALL
 from cluster_gw.core.outcome.gate import NO_TERMINAL as GATE_NO_TERMINAL
 from cluster_gw.core.outcome.gate import TOOL_ARGUMENTS as GATE_TOOL_ARGUMENTS
+from cluster_gw.core.outcome.gate import TRUNCATED_JSON as GATE_TRUNCATED_JSON
 
 NO_STATUS: Final = frozenset({None})
 SERVER_STATUSES: Final = frozenset(range(500, 600))
@@ -147,7 +150,12 @@ CONTENT: Final = (
     Rule(
         code=FailureCode.INVALID_TOOL_ARGUMENTS,
         kinds=kinds(FaultKind.GATE),
-        reasons=frozenset({GATE_TOOL_ARGUMENTS}),
+        reasons=frozenset({GATE_TOOL_ARGUMENTS, GATE_INLINE_CALL}),
+    ),
+    Rule(
+        code=FailureCode.FORMAT_IGNORED,
+        kinds=kinds(FaultKind.GATE),
+        reasons=frozenset({GATE_FORMAT_IGNORED, GATE_TRUNCATED_JSON}),
     ),
     Rule(code=FailureCode.CONTENT_REJECTED, kinds=kinds(FaultKind.PEEK, FaultKind.GATE)),
 )

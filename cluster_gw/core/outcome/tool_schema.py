@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 MAX_DEPTH: Final = 32  # deeper parts are accepted unseen
+MAX_REFERENCES: Final = 16  # one after the other
 MAX_CHECKS: Final = 100_000  # a few ms; what is left of a larger document is accepted unseen
 
 
@@ -35,15 +36,33 @@ TYPES: Final[Mapping[str, Callable[[Any], bool]]] = MappingProxyType(
 )
 
 
+def resolved(root: Any, schema: Any) -> Any:
+    """What a schema refers to inside of the same document, else the schema itself.
+
+    A place that is not there is None, which accepts everything.
+    """
+    for _ in range(MAX_REFERENCES):
+        place = schema.get("$ref") if isinstance(schema, dict) else None
+        if not isinstance(place, str) or not place.startswith("#"):
+            break
+        schema = root
+        for step in place.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            schema = schema.get(name) if isinstance(schema, dict) else None
+    return schema
+
+
 class _Walk:
     """One walk over a value along a schema; counts what it looks at."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Any) -> None:
+        self._root = root
         self._left = MAX_CHECKS
 
     def accepts(self, schema: Any, value: Any, depth: int = 0) -> bool:
         """Whether nothing of `value` breaks `schema`."""
         self._left -= 1
+        schema = resolved(self._root, schema)
         if not isinstance(schema, dict) or depth > MAX_DEPTH or self._left < 0:
             return schema is not False
         if value is None and schema.get("nullable") is True:
@@ -93,7 +112,7 @@ class _Walk:
 
 def accepts(schema: Any, value: Any) -> bool:
     """Whether a decoded JSON value keeps to a schema, as far as that can be told."""
-    return _Walk().accepts(schema, value)
+    return _Walk(schema).accepts(schema, value)
 
 
 def _has_type(wanted: Any, value: Any) -> bool:

@@ -131,3 +131,21 @@ def test_deep_and_endless_documents_end() -> None:
     assert accepts(deep, value)
     assert accepts({"items": {"type": "number"}}, [1] * (MAX_CHECKS + 10) + ["unseen"])
     assert accepts({"items": wide}, [1] * 1000) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_sound"),
+    [({"at": {"city": "Ulm"}}, True), ({"at": {}}, False), ({"next": {"at": {}}}, False)],
+)
+def test_references_inside_of_a_schema_are_followed(value: Any, is_sound: bool) -> None:
+    schema = {
+        "properties": {"at": {"$ref": "#/$defs/a~1b"}, "next": {"$ref": "#"}},
+        "$defs": {"a/b": WEATHER},
+    }
+
+    assert accepts(schema, value) is is_sound
+
+
+@pytest.mark.parametrize("place", ["#/nowhere", "other.json", "#/$ref", 3])
+def test_reference_that_leads_nowhere_accepts_everything(place: Any) -> None:
+    assert accepts({"$ref": place}, {"a": 1})

@@ -1,0 +1,240 @@
+"""Where answers are mended on their way to the client (room 8), and which need it.
+
+An answer within one dialect whose codec can rewrite keeps all of its frames but those that change.
+Any other is written anew as a whole, as if it had come in another dialect.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from cluster_gw.canonical.answer import Answer, Choice
+from cluster_gw.canonical.conversation import AnswerFormat, Text, ToolUse
+from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
+from cluster_gw.canonical.failure import Fault
+from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.mending.answer import mend
+from cluster_gw.mending.inline_calls import read_calls
+from cluster_gw.mending.json_text import is_json
+from cluster_gw.mending.stream import CALLS, RESCUED, Mender, MendingDecoder, Tools, minted
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.tool_check import tools_of
+from cluster_gw.pipeline.translation import UNREADABLE, foreign_answer
+from cluster_gw.providers.base import RewritingProvider, StreamDecoder
+
+ODD_STARTS: Final = "< \n\r\t"
+"""What a text begins with that may hold a thought; an empty one begins with any of them."""
+
+CALL_STARTS: Final = ("<", "{", "`", "functions.")
+FAILED_GENERATION: Final = b'"failed_generation"'
+NO_TOOL_MAY_BE_CALLED: Final = frozenset({b'"none"', b'{"type":"none"}', b'{"type": "none"}'})
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream that was committed.
+
+    Attributes:
+        decoder: what reads the rest.
+        events: more to send, after those that the peek held.
+        anew: no frame of it may be passed on; all are written.
+    """
+
+    decoder: StreamDecoder
+    events: list[StreamEvent]
+    anew: bool = False
+
+
+def is_single(request: ChatRequest) -> bool:
+    """Whether all text of a stream belongs to one answer; of several nothing is mended."""
+    return request.choices == 1
+
+
+def mending_decoder(
+    exchange: Exchange, target: Target, decoder: StreamDecoder
+) -> MendingDecoder | None:
+    """The decoder of a stream that is mended from its start; None where nothing is to be mended."""
+    policy, tools = exchange.runtime.policy.mending, declared(exchange)
+    looks_after_calls = tools is not None and (policy.inline_calls or policy.tool_arguments)
+    if not is_single(exchange.request) or not (policy.think_tags or looks_after_calls):
+        return None
+    return MendingDecoder(decoder, mender_of(exchange, target))
+
+
+def with_thoughts(
+    exchange: Exchange, target: Target, decoder: StreamDecoder, text: str
+) -> MendingDecoder | None:
+    """The decoder of a stream that begins with this text, if that may be a thought; else None."""
+    is_meant = exchange.runtime.policy.mending.think_tags and is_single(exchange.request)
+    if not is_meant or not text.lstrip().startswith("<"):
+        return None
+    return MendingDecoder(decoder, mender_of(exchange, target))
+
+
+def committed(exchange: Exchange, target: Target, mending: MendingDecoder) -> Told:
+    """Go on with a stream whose first answer is about to be sent; says what was mended."""
+    mender = mending.mender
+    exchange.warnings = (*exchange.warnings, *mender.done)
+    may_pass = exchange.request.dialect is target.dialect and rewriting_of(exchange, target) is None
+    if may_pass and not mender.is_changed:
+        # Its frames travel on as they are, so nothing behind them may change any more.
+        return Told(decoder=mending.decoder, events=mender.surrender())
+    mender.is_committed = True
+    return Told(decoder=mending, events=[], anew=may_pass)
+
+
+def mend_whole(
+    exchange: Exchange, target: Target, completion: Completion
+) -> tuple[Completion, Answer | Fault | None]:
+    """A buffered answer, mended where it needs it, or what is wrong with it.
+
+    Returns:
+        Its facts, and all of it where its body is not the client's.
+    """
+    if not needs_mending(exchange, target, completion):
+        return completion, foreign_answer(exchange, target, completion)
+    try:
+        before = target.codec.read_answer(completion)
+    except UNREADABLE:
+        return completion, foreign_answer(exchange, target, completion)  # a fault, if it matters
+    policy = exchange.runtime.policy.mending
+    mended = mend(
+        before,
+        lambda: mender_of(exchange, target),
+        wanted=format_of(exchange) if policy.json_output else None,
+        folds=policy.lone_reasoning and target.dialect is Dialect.OPENAI,
+    )
+    if isinstance(mended, Fault):
+        return completion, mended
+    after = mended.answer
+    if after is before:
+        return completion, None if exchange.request.dialect is target.dialect else before
+    exchange.warnings = (*exchange.warnings, *mended.done)
+    completion = retold(completion, after)
+    rewriting = rewriting_of(exchange, target)
+    if rewriting is None:
+        return completion, after
+    return rewriting.rebodied(completion, before, after), None
+
+
+def needs_mending(exchange: Exchange, target: Target, completion: Completion) -> bool:
+    """Whether anything in a buffered answer may be in the wrong place; looks at little."""
+    request, policy = exchange.request, exchange.runtime.policy.mending
+    text, has_calls = completion.text, bool(completion.tool_calls)
+    if request.wants_format and policy.json_output and not has_calls and not is_json(text):
+        return True
+    if request.wants_tools and (has_calls or text.lstrip().startswith(CALL_STARTS)):
+        return True
+    if text.lstrip().startswith("<"):
+        return policy.think_tags
+    is_silent = not text.strip() and not has_calls and completion.characters > len(text)
+    return is_silent and policy.lone_reasoning and target.dialect is Dialect.OPENAI
+
+
+def rescued_events(exchange: Exchange, target: Target, body: bytes) -> list[StreamEvent]:
+    """The events of an answer whose call the platform could not read; none if nobody can."""
+    calls = rescued_calls(exchange, target, body)
+    if not calls:
+        return []
+    return [
+        StreamEvent(tool_calls=calls),
+        StreamEvent(finish_reason=CALLS, ended_choices=(0,)),
+        StreamEvent(done=True),
+    ]
+
+
+def rescued_whole(
+    exchange: Exchange, target: Target, body: bytes
+) -> tuple[Completion, Answer | None]:
+    """The buffered answer whose call the platform could not read; None if nobody can."""
+    calls = rescued_calls(exchange, target, body)
+    characters = sum(len(call.arguments) + len(call.name or "") for call in calls)
+    completion = Completion(raw=b"", characters=characters)
+    if not calls:
+        return completion, None
+    parts = tuple(
+        ToolUse(id=call.id or "", name=call.name or "", arguments=call.arguments) for call in calls
+    )
+    answer = Answer(choices=(Choice(parts=parts, finish_reason=CALLS),))
+    return retold(completion, answer), answer
+
+
+def rescued_calls(exchange: Exchange, target: Target, body: bytes) -> tuple[ToolCallDelta, ...]:
+    """The calls in an error that says what a model wrote; none where it says no such thing."""
+    codec, tools = target.codec, declared(exchange)
+    if not exchange.runtime.policy.mending.inline_calls or tools is None:
+        return ()
+    written = codec.failed_generation(body) if isinstance(codec, RewritingProvider) else ""
+    calls = minted(read_calls(written, tools()), call_id(exchange)) if written else ()
+    if calls:
+        exchange.warnings = (*exchange.warnings, RESCUED)
+    return calls
+
+
+def mender_of(exchange: Exchange, target: Target) -> Mender:
+    """What mends one answer of a target."""
+    return Mender(
+        exchange.runtime.policy.mending,
+        tools=declared(exchange),
+        call_id=call_id(exchange),
+        rewriting=rewriting_of(exchange, target),
+    )
+
+
+def call_id(exchange: Exchange) -> str:
+    """The start of ids of calls: of this request, and with a number at most as long as allowed."""
+    return f"call_{exchange.id}"
+
+
+def declared(exchange: Exchange) -> Any:
+    """Gives the declared tools, read once; None where calls of tools have no place in the answer.
+
+    Clients of the old `functions` know one call under another name, and nothing of ids.
+    """
+    request = exchange.request
+    if not request.wants_tools or ("functions" in request.fields and "tools" not in request.fields):
+        return None
+    choice = request.fields.get("tool_choice")
+    if choice is not None and bytes(choice) in NO_TOOL_MAY_BE_CALLED:
+        return None
+
+    @cache
+    def tools() -> Tools:
+        return tools_of(exchange)
+
+    return tools
+
+
+def rewriting_of(exchange: Exchange, target: Target) -> RewritingProvider | None:
+    """The codec where frames travel on and it can change single ones."""
+    if exchange.request.dialect is not target.dialect:
+        return None
+    codec = target.codec
+    return codec if isinstance(codec, RewritingProvider) else None
+
+
+def format_of(exchange: Exchange) -> AnswerFormat | None:
+    """The JSON that the client asked for; None for free text."""
+    if not exchange.request.wants_format:
+        return None
+    try:
+        conversation = exchange.conversation or exchange.surface.read_conversation(exchange.request)
+    except UNREADABLE:
+        return None
+    return conversation.format
+
+
+def retold(completion: Completion, answer: Answer) -> Completion:
+    """The facts of a completion after its answer was mended."""
+    parts = [part for choice in answer.choices for part in choice.parts]
+    calls = [part for part in parts if isinstance(part, ToolUse)]
+    return msgspec.structs.replace(
+        completion,
+        text="".join(part.text for part in parts if isinstance(part, Text)),
+        tool_calls=tuple(
+            ToolCallDelta(index=place, id=call.id, name=call.name, arguments=call.arguments)
+            for place, call in enumerate(calls)
+        ),
+        finish_reason=answer.choices[0].finish_reason if answer.choices else None,
+    )
