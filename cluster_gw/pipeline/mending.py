@@ -21,7 +21,7 @@ from cluster_gw.mending.stream import CALLS, RESCUED, Mender, MendingDecoder, To
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import tools_of
-from cluster_gw.pipeline.translation import UNREADABLE, foreign_answer
+from cluster_gw.pipeline.translation import UNREADABLE, foreign_answer, to_be_written
 from cluster_gw.providers.base import RewritingProvider, StreamDecoder
 
 ODD_STARTS: Final = "< \n\r\t"
@@ -109,12 +109,13 @@ def mend_whole(
         return completion, mended
     after = mended.answer
     if after is before:
-        return completion, None if exchange.request.dialect is target.dialect else before
+        is_native = exchange.request.dialect is target.dialect
+        return completion, None if is_native else to_be_written(exchange, before)
     exchange.warnings = (*exchange.warnings, *mended.done)
     completion = retold(completion, after)
     rewriting = rewriting_of(exchange, target)
     if rewriting is None:
-        return completion, after
+        return completion, to_be_written(exchange, after)
     return rewriting.rebodied(completion, before, after), None
 
 

@@ -129,6 +129,11 @@ def foreign_answer(
         answer = target.codec.read_answer(completion)
     except UNREADABLE as error:
         return Fault(kind=FaultKind.MALFORMED, message=f"unreadable: {type(error).__name__}")
+    return to_be_written(exchange, answer)
+
+
+def to_be_written(exchange: Exchange, answer: Answer) -> Answer:
+    """The same answer; what the client's dialect has no words for is noted for the client."""
     unsaid = exchange.surface.unsaid(answer)
     exchange.warnings += tuple([f"dropped answer: {name[:WARNING_CHARACTERS]}" for name in unsaid])
     return answer
