@@ -5,22 +5,20 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from cluster_gw.supervisor.admin_door import DISABLED
-from tests.fakes.admin import ENVIRON, TOKEN, call
+from tests.fakes.admin import TOKEN, call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
-from tests.fakes.waiting import until
 from tests.ui.browser import AXE, DESK, PHONE, SIGNED_IN, Visit, running_browser
+from tests.ui.figures import check_figures
+from tests.ui.pool import CHAT, HOSTILE, failing, fall_back, running_group, serve
 
 pytestmark = [pytest.mark.ui, pytest.mark.timeout(90)]
 
-HOSTILE: Final = "<img/src=x/onerror=alert(1)>"
-CHAT: Final = {"model": "auto", "messages": [{"role": "user", "content": "hello"}]}
 TOOLS: Final = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
 PAGES: Final = ("overview", "requests", "explain", "keys", "routing")
 READY: Final = {
@@ -34,31 +32,7 @@ READY: Final = {
 
 @pytest.fixture(scope="module")
 def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
-    upstream = {"dialect": "openai", "base_url": provider.base_url}
-    config = {
-        "providers": {"a": upstream, "b": upstream},
-        "keys": [
-            {"id": "a1", "provider": "a", "secret": "s"},
-            {"id": "a2", "provider": "a", "secret": "s", "enabled": False},
-            {"id": "b1", "provider": "b", "secret": "s", "limits": {"rpm": 50}},
-        ],
-        "models": [
-            {"provider": "a", "model": "m0", "tools": False, "limits": {"rpm": 40, "tpd": 90_000}},
-            {"provider": "a", "model": HOSTILE, "name": "<b>bold</b>", "tools": True},
-            {"provider": "b", "model": "m2", "tools": True},
-        ],
-        "combos": [
-            {"id": "auto", "members": "all"},
-            {"id": "changing", "members": "all"},
-            # Tests come in any order: each that changes something has a combo of its own.
-            *(
-                {"id": name, "family": "classic", "strategy": "priority", "members": "all"}
-                for name in ("ordered", "switched", "sorted")
-            ),
-        ],
-        "telemetry": {"request_records": {"per_s": 1000, "notable_per_s": 1000}},
-    }
-    with GatewayGroup(config, workers=1, environ=ENVIRON) as running:
+    with running_group(provider) as running:
         yield running
 
 
@@ -83,66 +57,6 @@ def visit(stranger: Visit) -> Visit:
     """A tab where somebody has, and kept it."""
     stranger.page.add_init_script(SIGNED_IN)
     return stranger
-
-
-def serve(group: GatewayGroup, text: str = "hello", **fields: Any) -> str:
-    """Send a request; its id, once its record is there."""
-    body = {**CHAT, "messages": [{"role": "user", "content": text}], **fields}
-    request = urllib.request.Request(  # noqa: S310
-        f"{group.base_url}/v1/chat/completions",
-        data=json.dumps(body).encode(),
-        headers={"content-type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
-            name = answer.headers["X-Gw-Request-Id"]
-    except urllib.error.HTTPError as fault:
-        name = fault.headers["X-Gw-Request-Id"]
-    until(lambda: call(group.admin_url, "GET", f"/api/requests/{name}").status == 200)
-    return str(name)
-
-
-def fall_back(group: GatewayGroup) -> str:
-    """Send a request whose first call fails; its id."""
-    directive = {"id": uuid4().hex, "fault": {"kind": "status", "code": 500}, "times": 1}
-    return serve(group, f"[[sim {json.dumps(directive)}]]")
-
-
-def check_figures(visit: Visit, told: Any) -> None:
-    """Every figure of a ranking stands on the page as it is in the document."""
-    page = visit.page
-    for summary in page.locator("#ranking summary").all():
-        summary.click()
-    rows = visit.rows("Ranked routes")
-    assert [row[0] for row in rows] == [str(place["rank"]) for place in told["ranking"]]
-    for place, row in zip(told["ranking"], rows, strict=True):
-        route = place["route"]
-        assert row[1].startswith(route)
-        factors = visit.rows(f"Factors of {route}")
-        assert [one[0] for one in factors] == [one["name"] for one in place["factors"]]
-        for cells, factor in zip(factors, place["factors"], strict=True):
-            names = ("weight", "value", "contribution", "samples")
-            shown = [float(cells[at]) for at in (1, 2, 3, 5)]
-            assert shown == [factor[name] for name in names]
-            assert cells[4] == factor["source"]
-        multipliers = visit.rows(f"Multipliers of {route}")
-        assert [(one[0], float(one[1])) for one in multipliers] == [
-            (one["name"], one["value"]) for one in place["multipliers"]
-        ]
-        for reason in place["reasons"]:
-            assert reason in row[-1]
-        formula = page.locator(f"tr.more:has(summary:has-text({json.dumps(route)})) .formula")
-        assert formula.inner_text().endswith(f"= score {shortest(place['score'])}")
-        bars = page.locator(f"tr:has-text({json.dumps(route)}) .stack").first.locator(".segment")
-        titles = [bar.get_attribute("title") for bar in bars.all()]
-        assert titles == [
-            f"{one['name']}: {shortest(one['contribution'])}" for one in place["factors"]
-        ]
-
-
-def shortest(number: float) -> str:
-    """As JavaScript writes it."""
-    return str(int(number)) if number == int(number) else repr(number)
 
 
 def test_token_opens_the_pages_and_is_forgotten_with_the_tab(stranger: Visit) -> None:
@@ -180,6 +94,28 @@ def test_wrong_token_is_told_so(stranger: Visit) -> None:
     expect(page.get_by_role("alert")).to_contain_text("This token is not known here (401).")
     (complaint,) = stranger.take_complaints()
     assert "401" in complaint
+
+
+def test_token_of_any_characters_is_sent_as_the_gateway_reads_it(stranger: Visit) -> None:
+    page, sent = stranger.open(), []
+    page.on("request", lambda request: sent.append(request.headers.get("authorization")))
+    page.get_by_label("Admin token").fill("Schlüssel €" * 4)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("(401)")
+    (header,) = sent
+    assert header is not None
+    assert header.encode("latin-1").decode() == "Bearer " + "Schlüssel €" * 4
+    stranger.take_complaints()
+
+
+def test_answer_that_is_not_understood_is_told(visit: Visit) -> None:
+    visit.page.route("**/api/limits", lambda route: route.fulfill(json={"items": 1}))
+
+    page = visit.open("keys", ".notice")
+
+    expect(page.get_by_role("alert")).to_contain_text("not as this page expects it")
+    visit.take_complaints()
 
 
 def test_token_that_is_changed_meanwhile_leads_back_to_the_door(visit: Visit) -> None:
@@ -323,7 +259,28 @@ def test_keys_show_what_their_windows_count(visit: Visit, group: GatewayGroup) -
         "a2"
     ] == "disabled"
     page.get_by_label("Filter").fill("b1")
-    expect(page.get_by_role("heading", name="Keys (1 of 3)")).to_be_visible()
+    expect(page.get_by_role("heading", name="Keys (1 of 4)")).to_be_visible()
+
+
+def test_key_that_rests_says_for_how_long_also_where_the_clock_of_the_browser_is_wrong(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    serve(group, failing(429, retry_after=3600), model="limited")
+    visit.page.clock.install(time="2020-02-02T02:02:02")
+
+    page = visit.open("keys", "#keys")
+
+    row = page.locator("#keys tbody > tr", has=page.get_by_text("c1", exact=True))
+    expect(row).to_contain_text(re.compile(r"c/m3: .+, ends in (1\.0 h|59 min)"))
+    page = visit.open("explain", "#body")
+    page.get_by_label("Body").fill(json.dumps({**CHAT, "model": "limited"}))
+    page.get_by_role("button", name="Explain", exact=True).click()
+    expect(page.locator("#answer").get_by_role("status")).to_contain_text(
+        "Nothing could take it now"
+    )
+    (skipped,) = visit.rows("Routes and keys that were left out")
+    assert skipped[:3] == ["c/m3", "c1", "cooldown"]
+    assert re.match(r"in (1\.0 h|59 min)", skipped[5])
 
 
 def test_overview_tells_what_the_metrics_say(visit: Visit, group: GatewayGroup) -> None:
@@ -421,7 +378,7 @@ def test_what_was_read_stays_while_the_gateway_cannot_be_reached(visit: Visit) -
 
     expect(page.get_by_role("alert")).to_contain_text("The gateway cannot be reached.")
     expect(page.locator("#trouble")).to_contain_text("What is shown below was read at")
-    assert len(visit.rows("Keys")) == 3
+    assert len(visit.rows("Keys")) == 4
     page.context.set_offline(False)
     page.get_by_role("button", name="Refresh now").click()
     expect(page.get_by_role("alert")).to_have_count(0)

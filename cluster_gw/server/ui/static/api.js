@@ -1,6 +1,8 @@
 // Asks the gateway. The token is kept in memory, and over a reload of this tab only where whoever
 // signed in said so; it goes nowhere but into the header of calls to this very origin.
 
+import { serverTime } from "./server_time.js";
+
 const ROOT = new URL("../", import.meta.url);
 const STORED = "cluster-gw.token";
 const WITHIN_MS = 20_000;
@@ -46,7 +48,9 @@ class Session {
   }
 
   get header() {
-    return { authorization: `Bearer ${this.#token}` };
+    // A header is bytes, each as one character; what is no ASCII is sent as the gateway reads it.
+    const bytes = new TextEncoder().encode(this.#token);
+    return { authorization: `Bearer ${String.fromCharCode(...bytes)}` };
   }
 }
 
@@ -99,18 +103,20 @@ export async function readOpen(path, { isJson, isStatus = false, signal } = {}) 
 async function send(path, { signal, ...options }) {
   const limit = AbortSignal.timeout(WITHIN_MS);
   try {
-    return await fetch(new URL(path, ROOT), {
+    const response = await fetch(new URL(path, ROOT), {
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
       ...options,
     });
+    serverTime.note(response.headers.get("date"));
+    return response;
   } catch (error) {
     if (signal?.aborted) throw error;
     const isLate = error.name === "TimeoutError";
-    const told = isLate ? `The gateway did not answer within ${WITHIN_MS / 1000} s.` :
-      "The gateway cannot be reached.";
+    const told = isLate
+      ? `The gateway did not answer within ${WITHIN_MS / 1000} s.` : "The gateway cannot be reached.";
     throw new Fault(0, "unreachable", told);
   }
 }

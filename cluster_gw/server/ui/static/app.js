@@ -105,8 +105,7 @@ async function readAgain() {
     show(trouble);
   } catch (error) {
     if (!isMine() || error.name === "AbortError") return;
-    if (!(error instanceof Fault)) throw error;
-    tellTrouble(page, error, trouble, output);
+    tellTrouble(page, error instanceof Fault ? error : misunderstood(error), trouble, output);
   } finally {
     if (state.visit === mine) {
       state.isReading = false;
@@ -118,6 +117,12 @@ async function readAgain() {
 
 function drawAgain() {
   if (state.hasData) show(state.output, state.page.draw(state.data));
+}
+
+/** An answer of another version, perhaps: while groups are updated, workers and page may differ. */
+function misunderstood(error) {
+  console.error(error);
+  return new Fault(0, "unreadable", "An answer is not as this page expects it. Load the page anew.");
 }
 
 function tellTrouble(page, fault, trouble, output) {

@@ -1,6 +1,8 @@
 // Numbers and times as people read them. A figure of a document is never worked out anew: `exact`
 // gives it as it came.
 
+import { serverTime } from "./server_time.js";
+
 export const NONE = "–";
 
 /** A number as the document has it. */
@@ -50,13 +52,18 @@ function isoDay(at) {
 }
 
 /** How long until an instant; what is over says so. */
-export function until(ms, nowMs = Date.now()) {
+export function until(ms, nowMs = serverTime.nowMs()) {
   if (ms === null || ms === undefined) return NONE;
-  return ms <= nowMs ? "now" : `in ${duration(ms - nowMs)}`;
+  return within(ms - nowMs);
+}
+
+/** How long from now, told as a length. */
+export function within(ms) {
+  return ms > 0 ? `in ${duration(ms)}` : "now";
 }
 
 /** How long since an instant. */
-export function since(ms, nowMs = Date.now()) {
+export function since(ms, nowMs = serverTime.nowMs()) {
   return ms ? `${duration(Math.max(0, nowMs - ms))} ago` : NONE;
 }
 

@@ -16,7 +16,7 @@ export function explainPage(id) {
     const page = onePage(id);
     return { ...page, title: "Explain a request", frame: byId };
   }
-  const answer = h("div", { id: "answer", "aria-live": "polite" });
+  const answer = h("div", { id: "answer" });
   return {
     title: "Explain",
     isLive: false,
@@ -95,8 +95,8 @@ function readHeaders(text) {
 
 function verdict(told) {
   const first = firstToBeTried(told);
-  return first
+  return h("div", { role: "status" }, first
     ? notice("info", h("p", {}, "It would be sent to ",
       h("strong", { class: "route", id: "winner" }, first.route), " first."))
-    : notice("warn", h("p", {}, "Nothing could take it now; what is left out says why."));
+    : notice("warn", h("p", {}, "Nothing could take it now; what is left out says why.")));
 }

@@ -2,13 +2,15 @@
 
 import { ask } from "../api.js";
 import { h } from "../dom.js";
-import { clock, duration, NONE, since, until, words } from "../format.js";
+import { clock, duration, NONE, since, until, within, words } from "../format.js";
 import { badge, empty, field, given, meter, notice, section, table } from "../parts/basics.js";
 
 const BOUNDS = [["rpm", "requests a minute"], ["rpd", "requests a day"], ["tpm", "tokens a minute"],
   ["tpd", "tokens a day"], ["concurrency", "at once"]];
 const KINDS = { healthy: "good", unknown: "dull", invalid: "bad", disabled: "bad" };
 
+const KEYS_SHOWN = 200;
+const WINDOWS_SHOWN = 20; // of each key; a pool of many models has hundreds
 const BREAKERS = { open: "bad", closed: "dull" };
 
 /** Reads all four answers each time; the filter is applied here. */
@@ -44,7 +46,10 @@ function draw(data, wanted) {
       : null,
     section("keys", `Keys (${shown.length} of ${rows.length})`, shown.length === 0
       ? empty(rows.length === 0 ? "No keys are declared." : "No key fits the filter.")
-      : table({ label: "Keys", columns: COLUMNS, rows: shown, key: ({ name }) => name })),
+      : table({ label: "Keys", columns: COLUMNS, rows: shown.slice(0, KEYS_SHOWN),
+        key: ({ name }) => name }),
+    shown.length > KEYS_SHOWN ? h("p", { class: "note" },
+      `${shown.length - KEYS_SHOWN} more; the filter finds them.`) : null),
     providers(data.held.providers),
     models.length ? section("models", "Models that providers refuse", table({
       label: "Models that providers refuse",
@@ -99,9 +104,9 @@ const COLUMNS = [
   { name: "State", cell: (row) => [badge(KINDS[row.state] ?? "warn", words(row.state)), checked(row)] },
   { name: "Windows", kind: "windows", cell: ({ windows }) => windowsOf(windows) },
   { name: "Rests", cell: ({ rests }) => holds(rests, (one) =>
-    `${one.about}: ${words(one.source)}, ${until(one.expires_at_ms)}`) },
+    `${one.about}: ${words(one.source)}, ends ${within(one.expires_in_ms)}`) },
   { name: "Breakers", cell: ({ breakers }) => holds(breakers, (one) =>
-    `${one.about}: ${words(one.state)} after ${one.failures} failures, trial ${until(one.until_ms)}`) },
+    `${one.about}: ${words(one.state)} after ${one.failures} failures, trial ${within(one.until_in_ms)}`) },
 ];
 
 function checked({ health }) {
@@ -118,10 +123,18 @@ function windowsOf(windows) {
   const bounded = windows.filter(isBounded);
   if (windows.length === 0) return NONE;
   return [
-    bounded.map((one) => windowOf(one, true)),
+    firstOf(bounded, true),
     h("details", { "data-key": "counts" },
       h("summary", {}, bounded.length ? "All counts" : "No limits; counts"),
-      windows.map((one) => windowOf(one, false))),
+      firstOf(windows, false)),
+  ];
+}
+
+function firstOf(windows, onlyBounded) {
+  const left = windows.length - WINDOWS_SHOWN;
+  return [
+    windows.slice(0, WINDOWS_SHOWN).map((one) => windowOf(one, onlyBounded)),
+    left > 0 ? h("p", { class: "note" }, `${left} more: /api/limits has all.`) : null,
   ];
 }
 
