@@ -12,6 +12,7 @@ from cluster_gw.errors import ClusterFault, ErrorBody, StoreLostError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.session_records import with_room
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import UNDISPATCHED, Lease, Refusal
 from cluster_gw.store.alone import AwayError, HeldBackError
@@ -161,6 +162,9 @@ class Admitter:
         """Ask for client and target in one write: the hold is sent before the reservation is."""
         asked = self._holding.ask(exchange, asked_at_s)
         demand = exchange.reserved = self._estimator.demand(exchange, target)
+        if exchange.session is not None and exchange.session.concerns(target):
+            demand = exchange.reserved = with_room(demand)
+            exchange.pair = None  # nothing is to be learned of a guess that was not made
         try:
             answer = await self._admissions.reserve(
                 exchange.limits_of(target),

@@ -17,7 +17,7 @@ from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder, KeyTurns
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
-from cluster_gw.pipeline.session_records import Handoff
+from cluster_gw.pipeline.session_records import Handoff, model_of
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Refusal, TargetLimits
 from cluster_gw.store.clients import Claim, Standing, Used
@@ -82,6 +82,10 @@ class Session(msgspec.Struct, kw_only=True, gc=False):
     record: Record
     prior: Handoff | None = None
     waited_s: float = 0.0
+
+    def concerns(self, target: Target) -> bool:
+        """Whether a target is another model than the one that answered before."""
+        return self.prior is not None and self.prior.model != model_of(target.route)
 
 
 class Exchange(msgspec.Struct, kw_only=True):

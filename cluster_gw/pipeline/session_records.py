@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from cluster_gw.canonical.conversation import Conversation, Role, ToolResult, ToolUse, Turn
+from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.outcome.heard import FirstCall
 from cluster_gw.core.routing.catalog import Route
 from cluster_gw.wire.json_codec import JsonReader, read_any, write
@@ -96,6 +97,11 @@ def ordered(value: Any) -> Any:
         return [ordered(one) for one in value]
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < EXACT
     return int(value) if is_whole else value
+
+
+def with_room(demand: Demand) -> Demand:
+    """An estimate of a request into which a note is put, or may be."""
+    return msgspec.structs.replace(demand, input_tokens=demand.input_tokens + NOTE_TOKENS)
 
 
 def last_messages(conversation: Conversation, answer: Sequence[Said]) -> tuple[Said, ...]:

@@ -24,7 +24,6 @@ from cluster_gw.pipeline.session_records import (
     HANDOFF_READER,
     MARK,
     MESSAGE_CHARACTERS,
-    NOTE_TOKENS,
     THOUGHT_READER,
     Handoff,
     Said,
@@ -34,6 +33,7 @@ from cluster_gw.pipeline.session_records import (
     note_of,
     record_json,
     turn_digest,
+    with_room,
 )
 from cluster_gw.pipeline.targets import Recalls, Target
 from cluster_gw.pipeline.translation import UNREADABLE, Amended, conversation_of
@@ -98,7 +98,12 @@ class Sessions:
         return Question(record=record, future=self._memory.ask(record))
 
     async def open(self, question: Question, context: RouteContext) -> tuple[Session, RouteContext]:
-        """Wait for the answer; where one is known there is room for a note in the estimate."""
+        """Wait for the answer.
+
+        Returns:
+            The session, and the request as it is to be ranked: where an earlier model is known its
+            estimate has room for a note, which any other than that would get.
+        """
         session = Session(record=question.record)
         if question.future is None:
             return session, context
@@ -112,9 +117,7 @@ class Sessions:
         except ValueError:
             self._memory.unread(question.record)
             return session, context
-        demand = context.demand
-        more = msgspec.structs.replace(demand, input_tokens=demand.input_tokens + NOTE_TOKENS)
-        return session, msgspec.structs.replace(context, demand=more)
+        return session, msgspec.structs.replace(context, demand=with_room(context.demand))
 
     async def prepare(self, exchange: Exchange, attempt: Attempt) -> None:
         """Put into an attempt's request what its target wants to see, and listen to its answer."""
@@ -127,9 +130,8 @@ class Sessions:
             words = MESSAGE_CHARACTERS if session is not None else 0
             attempt.heard = Heard(most_thoughts=thoughts, most_words=words)
         note = None
-        if session is not None and session.prior is not None:
-            is_other = session.prior.model != model_of(target.route)
-            note = note_of(session.prior) if is_other else None
+        if session is not None and session.prior is not None and session.concerns(target):
+            note = note_of(session.prior)
         if note is None and (recalls is None or not request.has_history):
             return
         if request.dialect is target.dialect:

@@ -147,9 +147,9 @@ class Inference:
             recalled = await self._recall(context, strategy)
         if isinstance(recalled, ErrorBody):
             return recalled
-        session = None
+        session, ranked = None, context
         if question is not None:
-            session, context = await self._deps.shell.sessions.open(question, context)
+            session, ranked = await self._deps.shell.sessions.open(question, context)
         inputs = StrategyInputs(
             cursor=recalled.cursor,
             last_good=recalled.last_good,
@@ -159,9 +159,10 @@ class Inference:
             now_s=arrival.started_s,
             toolless=self._deps.shell.conditions.toolless,
         )
-        exchange = self._exchange(arrival, client, hints, context, inputs, recalled)
+        exchange = self._exchange(arrival, client, hints, ranked, inputs, recalled)
         if session is not None:
             exchange.session, exchange.memory_s = session, session.waited_s
+            exchange.context = context  # what is reserved depends on the target
         return exchange
 
     async def _recall(self, context: RouteContext, strategy: Strategy) -> Recalled | ErrorBody:

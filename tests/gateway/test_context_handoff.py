@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import aiohttp
+import msgspec
 import pytest
 
 from tests.fakes.anthropic_upstream import AnthropicUpstream
@@ -110,6 +111,22 @@ async def test_there_is_room_for_the_note_in_the_estimate(
 
     assert first.headers["X-Routed-Via"] == "a/one"
     assert second.headers["X-Routed-Via"] == via
+
+
+async def test_tokens_are_reserved_for_a_note_only_where_it_is_sent(
+    start: Start, config: dict[str, Any], one: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**config)
+    ids = []
+    for status in (200, 200, 500):
+        one.status = status
+        answer = await ask(http, gateway, talk(FIRST, ANSWER, FIRST, max_tokens=100))
+        ids.append(answer.headers["X-Gw-Request-Id"])
+    await gateway.engine.settle()
+    found = [await gateway.engine.records.find(one) for one in ids]
+
+    estimates = [msgspec.json.decode(record or b"")["estimate_tokens"] for record in found]
+    assert estimates == [estimates[0], estimates[0], estimates[0] + 1600]
 
 
 @pytest.mark.parametrize("how", ["by_name", "fresh", "off", "other_session", "noted"])
