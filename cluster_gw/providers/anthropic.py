@@ -1,7 +1,6 @@
 """The upstream codec of Anthropic's dialect."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -9,7 +8,6 @@ from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
-from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.anthropic_conversation import request_json
@@ -17,15 +15,8 @@ from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import answer_of, body_of, completion_of
 from cluster_gw.providers.anthropic_sampling import Notes
 from cluster_gw.providers.anthropic_stream import AnthropicStreamDecoder
-from cluster_gw.providers.openai_chat import BASE_HEADERS, JSON_TYPES, NOT_STREAM_TYPES
-from cluster_gw.providers.openai_errors import (
-    UNREAD,
-    content_fault,
-    document_of,
-    malformed_fault,
-    status_fault,
-)
-from cluster_gw.providers.quota_headers import read_quota
+from cluster_gw.providers.openai_errors import document_of, malformed_fault
+from cluster_gw.providers.platform import PlatformCodec, unread_fault
 from cluster_gw.wire.anthropic_messages import (
     BLOCKS_READER,
     FOREIGN,
@@ -45,21 +36,17 @@ from cluster_gw.wire.json_codec import (
 
 PATH: Final = "/messages"
 VERSION_PATH: Final = "/v1"
-MODELS_PATH: Final = "/models"
 THOUGHT: Final = b"thinking"  # most requests hold none, and a long word is found fast
 FOREIGN_THOUGHTS: Final = "thinking of other vendors"
 FOREIGN_MARKS: Final = (f'"{FOREIGN}'.encode(), f'"{FOREIGN_CALL}'.encode())
 
 
-class AnthropicProvider:
+class AnthropicProvider(PlatformCodec):
     """Codec of one platform; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
-
-    def __init__(self, quirk_names: Iterable[str] = ()) -> None:
-        self._quirk = quirks.combine(quirk_names)
 
     @property
     def dialect(self) -> Dialect:
@@ -68,22 +55,7 @@ class AnthropicProvider:
 
     def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
         """The full URL of a generation call; `/v1` is added where the base lacks it."""
-        return versioned(base_url) + PATH
-
-    def stream_url(self, base_url: str, model: str = "") -> str:
-        """The same."""
-        return self.url(base_url, model)
-
-    def check_url(self, base_url: str) -> str | None:
-        """The list of models, or what the platform has in its place; None where that is metered."""
-        if self._quirk.metered_checks:
-            return None
-        return versioned(base_url) + (self._quirk.check_path or MODELS_PATH)
-
-    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
-        """Headers of a call."""
-        key = (("x-api-key", secret),) if secret else ()
-        return (*BASE_HEADERS, ("anthropic-version", VERSION), *key, *self._quirk.headers)
+        return self._api_of(base_url) + PATH
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks."""
@@ -126,18 +98,6 @@ class AnthropicProvider:
         """A fresh decoder for one stream."""
         return AnthropicStreamDecoder(secret)
 
-    def is_stream(self, content_type: str) -> bool:
-        """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
-        return content_type.partition(";")[0].strip().lower() not in NOT_STREAM_TYPES
-
-    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
-        """The fault of a 200 that answered a streaming request with something else."""
-        document = document_of(body)
-        is_answer = isinstance(document, dict) and "content" in document
-        if document is UNREAD or is_answer or read_error(document) is None:
-            return content_fault(content_type, body, "an event stream")
-        return vendor_fault(document, secret)
-
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
@@ -145,9 +105,7 @@ class AnthropicProvider:
         try:
             answer = body_of(body)
         except InvalidJsonError:
-            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
-                return malformed_fault("the answer is no JSON")
-            return content_fault(content_type, body, "JSON")
+            return unread_fault(content_type, body)
         except UnexpectedShapeError:
             return no_answer(body, secret)
         if answer.type == "error" or answer.content is None:
@@ -158,26 +116,19 @@ class AnthropicProvider:
         """The whole of a buffered answer, for a client of another dialect."""
         return answer_of(completion)
 
-    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
-        """What an answer states about the platform's limits."""
-        return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
+    def _api_of(self, base_url: str) -> str:
+        base = base_url.rstrip("/").removesuffix(PATH)
+        return base if base.endswith(VERSION_PATH) else base + VERSION_PATH
 
-    def decode_error(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        now_ms: int,
-        secret: str | None = None,
-    ) -> Fault:
-        """An answer with an error status as a fault."""
-        return status_fault(status, headers, body, now_ms, secret)
+    def _dialect_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
+        key = (("x-api-key", secret),) if secret else ()
+        return (("anthropic-version", VERSION), *key)
 
-
-def versioned(base_url: str) -> str:
-    """A base with its version, without the path of calls."""
-    base = base_url.rstrip("/").removesuffix(PATH)
-    return base if base.endswith(VERSION_PATH) else base + VERSION_PATH
+    def _told_fault(self, document: Any, secret: str | None) -> Fault | None:
+        is_answer = isinstance(document, dict) and "content" in document
+        if is_answer or read_error(document) is None:
+            return None
+        return vendor_fault(document, secret)
 
 
 def no_answer(body: bytes, secret: str | None) -> Fault:

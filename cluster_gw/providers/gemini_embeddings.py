@@ -13,15 +13,10 @@ from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel, Vector
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
-from cluster_gw.providers.gemini import GeminiProvider, api_of, error_of, path_of
+from cluster_gw.providers.gemini import GeminiProvider, path_of, told_fault
 from cluster_gw.providers.gemini_facts import usage_of
-from cluster_gw.providers.openai_chat import JSON_TYPES
-from cluster_gw.providers.openai_errors import (
-    content_fault,
-    document_of,
-    in_band_fault,
-    malformed_fault,
-)
+from cluster_gw.providers.openai_errors import document_of, malformed_fault
+from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.gemini_embeddings import EMBEDDED_READER, LENGTH_READER, TEXTS_READER
 from cluster_gw.wire.json_codec import Fields, InvalidJsonError, UnexpectedShapeError, write
 
@@ -48,7 +43,7 @@ class GeminiEmbeddingsProvider(GeminiProvider):
 
     def url(self, base_url: str, model: str) -> str:
         """The full URL of a call; the credential is never in it."""
-        return f"{api_of(base_url)}/{path_of(model)}:batchEmbedContents"
+        return f"{self._api_of(base_url)}/{path_of(model)}:batchEmbedContents"
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """One request of the batch for each text."""
@@ -93,9 +88,7 @@ class GeminiEmbeddingsProvider(GeminiProvider):
         except UnexpectedShapeError as error:
             return no_vectors(body, str(error), secret)
         except InvalidJsonError:
-            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
-                return malformed_fault("the answer is no JSON")
-            return content_fault(content_type, body, "JSON")
+            return unread_fault(content_type, body)
         found = answer.embeddings or ([] if answer.embedding is None else [answer.embedding])
         if not found:
             return no_vectors(body, "the answer holds no vectors", secret)
@@ -110,11 +103,7 @@ class GeminiEmbeddingsProvider(GeminiProvider):
 
 def no_vectors(body: bytes, problem: str, secret: str | None) -> Fault:
     """The fault of an answer that holds an error, or nothing that can be read."""
-    document = document_of(body)
-    facts = error_of(document)
-    if facts is None:
-        return malformed_fault(problem)
-    return in_band_fault(facts, document, secret)
+    return told_fault(document_of(body), secret) or malformed_fault(problem)
 
 
 def lost_of(request: ChatRequest) -> tuple[str, ...]:

@@ -1,8 +1,6 @@
 """The upstream codec of the OpenAI dialect; every plainly compatible platform uses it."""
 
-from collections.abc import Iterable, Mapping
 from typing import Final
-from urllib.parse import urljoin
 
 import msgspec
 
@@ -10,20 +8,16 @@ from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
-from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.providers.openai_answer import answer_of
 from cluster_gw.providers.openai_conversation import request_json
 from cluster_gw.providers.openai_errors import (
-    UNREAD,
-    content_fault,
     document_of,
     failed_generation,
-    in_band_fault,
     malformed_fault,
-    status_fault,
+    told_fault,
 )
 from cluster_gw.providers.openai_facts import (
     calls_of,
@@ -35,12 +29,12 @@ from cluster_gw.providers.openai_facts import (
     unspoken_characters,
     usage_of,
 )
+from cluster_gw.providers.openai_platform import OpenAIPlatformCodec
 from cluster_gw.providers.openai_reframing import rebodied, reframed
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.providers.openai_whole import WholeAnswerDecoder
-from cluster_gw.providers.quota_headers import read_quota
-from cluster_gw.wire.error_body import read_error
+from cluster_gw.providers.platform import JSON_TYPES, NOT_STREAM_TYPES, unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -51,27 +45,17 @@ from cluster_gw.wire.json_codec import (
 )
 from cluster_gw.wire.openai_chat import ANSWER_READER, STREAM_OPTIONS_READER, AnswerBody
 
-PATH: Final = "/chat/completions"
-MODELS_PATH: Final = "/models"
-JSON_TYPES: Final = frozenset({"", "application/json", "text/json"})
-NOT_STREAM_TYPES: Final = frozenset(
-    {"application/json", "text/json", "text/html", "application/xhtml+xml", "text/xml"}
-    | {"application/xml", "application/problem+json"}
-)
 USAGE_WANTED: Final = msgspec.Raw(b'{"include_usage":true}')
-BASE_HEADERS: Final = (("content-type", "application/json"), ("user-agent", "cluster-gw"))
 
 
-class OpenAIChatProvider:
+class OpenAIChatProvider(OpenAIPlatformCodec):
     """Codec of one platform; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
 
-    def __init__(self, quirk_names: Iterable[str] = ()) -> None:
-        self._quirk = quirks.combine(quirk_names)
-        self._is_plain = self._quirk == quirks.Quirk()
+    path = "/chat/completions"
 
     @property
     def has_notes(self) -> bool:
@@ -82,31 +66,6 @@ class OpenAIChatProvider:
     def dialect(self) -> Dialect:
         """OpenAI."""
         return Dialect.OPENAI
-
-    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
-        """The full URL of a generation call; a base that already names it is left alone."""
-        base = base_url.rstrip("/")
-        return base if base.endswith(PATH) else base + PATH
-
-    def stream_url(self, base_url: str, model: str = "") -> str:
-        """The same."""
-        return self.url(base_url, model)
-
-    def check_url(self, base_url: str) -> str | None:
-        """The list of models, or what the platform has in its place; None where that is metered."""
-        if self._quirk.metered_checks:
-            return None
-        path = self._quirk.check_path or MODELS_PATH
-        base = base_url.rstrip("/").removesuffix(PATH)
-        return urljoin(f"{base}/", path) if path.startswith("..") else base + path
-
-    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
-        """Headers of a call."""
-        token = quirks.token_of(self._quirk, secret)
-        bearer = (("authorization", f"Bearer {token}"),) if token else ()
-        own = {name for name, _ in self._quirk.headers}
-        base = tuple([(name, value) for name, value in BASE_HEADERS if name not in own])
-        return (*base, *bearer, *self._quirk.headers)
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks."""
@@ -155,14 +114,6 @@ class OpenAIChatProvider:
         named = content_type.partition(";")[0].strip().lower()
         return named not in NOT_STREAM_TYPES or (self._quirk.no_stream and named in JSON_TYPES)
 
-    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
-        """The fault of a 200 that answered a streaming request with something else."""
-        document = document_of(body)
-        facts = None if document is UNREAD else read_error(document)
-        if facts is not None:
-            return in_band_fault(facts, document, self._token_of(secret))
-        return content_fault(content_type, body, "an event stream")
-
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
@@ -172,9 +123,7 @@ class OpenAIChatProvider:
         except (UnexpectedShapeError, UnpairedSurrogateError):
             return bent_completion(body, self._token_of(secret))
         except InvalidJsonError:
-            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
-                return malformed_fault("the answer is no JSON")
-            return content_fault(content_type, body, "JSON")
+            return unread_fault(content_type, body)
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or not answer.choices:
             return no_answer(body, self._token_of(secret))
@@ -183,21 +132,6 @@ class OpenAIChatProvider:
     def read_answer(self, completion: Completion) -> Answer:
         """The whole of a buffered answer, for a client of another dialect."""
         return answer_of(completion)
-
-    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
-        """What an answer states about the platform's limits."""
-        return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
-
-    def decode_error(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        now_ms: int,
-        secret: str | None = None,
-    ) -> Fault:
-        """An answer with an error status as a fault."""
-        return status_fault(status, headers, body, now_ms, self._token_of(secret))
 
     def reframed(self, frame: bytes, event: StreamEvent) -> bytes:
         """A frame with the words of an event."""
@@ -210,10 +144,6 @@ class OpenAIChatProvider:
     def failed_generation(self, body: bytes) -> str:
         """What a model wrote that Groq could not read as a call."""
         return failed_generation(body)
-
-    def _token_of(self, secret: str | None) -> str | None:
-        """What an upstream may echo of a credential."""
-        return quirks.token_of(self._quirk, secret)
 
 
 def with_usage(fields: Fields) -> msgspec.Raw:
@@ -238,11 +168,7 @@ def bent_completion(body: bytes, secret: str | None) -> Completion | Fault:
 
 def no_answer(body: bytes, secret: str | None) -> Fault:
     """The fault of an answer that holds an error, or no choice at all."""
-    document = document_of(body)
-    facts = read_error(document)
-    if facts is None:
-        return malformed_fault("the answer holds no choices")
-    return in_band_fault(facts, document, secret)
+    return told_fault(document_of(body), secret) or malformed_fault("the answer holds no choices")
 
 
 def completion_of(body: bytes, answer: AnswerBody) -> Completion:

@@ -1,7 +1,6 @@
 """The upstream codec of OpenAI's embeddings; every plainly compatible platform has them so."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import msgspec
 
@@ -10,17 +9,12 @@ from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel, Vector
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest
-from cluster_gw.providers import openai_chat, quirks
-from cluster_gw.providers.openai_errors import (
-    UNREAD,
-    content_fault,
-    document_of,
-    in_band_fault,
-    malformed_fault,
-)
+from cluster_gw.providers import quirks
+from cluster_gw.providers.openai_chat import OpenAIChatProvider
+from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
 from cluster_gw.providers.openai_facts import usage_of
 from cluster_gw.providers.openai_stream import NO_ERROR
-from cluster_gw.wire.error_body import read_error
+from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -30,10 +24,8 @@ from cluster_gw.wire.json_codec import (
 )
 from cluster_gw.wire.openai_embeddings import VECTORS_READER, EmbeddingBody, VectorsBody
 
-PATH: Final = "/embeddings"
 
-
-class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
+class OpenAIEmbeddingsProvider(OpenAIChatProvider):
     """Codec of one model of one platform; headers, errors and quotas are those of its chat API.
 
     Args:
@@ -41,18 +33,15 @@ class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
         quirk_names: names out of `quirks.QUIRKS`.
     """
 
+    path = "/embeddings"
+
     def __init__(self, model: EmbeddingModel, quirk_names: Iterable[str] = ()) -> None:
         super().__init__(quirk_names)
         self._model = model
 
-    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
-        """The full URL of a call; a base that names this or the chat API is taken below it."""
-        base = base_url.rstrip("/").removesuffix(openai_chat.PATH)
-        return base if base.endswith(PATH) else base + PATH
-
-    def check_url(self, base_url: str) -> str | None:
-        """The same as for the chat API."""
-        return super().check_url(base_url.rstrip("/").removesuffix(PATH))
+    def _api_of(self, base_url: str) -> str:
+        """A base that names the chat API is meant as that above it."""
+        return super()._api_of(base_url.rstrip("/").removesuffix(OpenAIChatProvider.path))
 
     def fields_of(self, request: ChatRequest, model: str, notes: quirks.Notes | None) -> Fields:
         """The client's own members with the upstream's model and the platform's names.
@@ -86,9 +75,7 @@ class OpenAIEmbeddingsProvider(openai_chat.OpenAIChatProvider):
         except (UnexpectedShapeError, UnpairedSurrogateError) as error:
             return no_vectors(body, str(error), secret)
         except InvalidJsonError:
-            if content_type.partition(";")[0].strip().lower() in openai_chat.JSON_TYPES:
-                return malformed_fault("the answer is no JSON")
-            return content_fault(content_type, body, "JSON")
+            return unread_fault(content_type, body)
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or not answer.data:
             return no_vectors(body, "the answer holds no vectors", secret)
@@ -119,8 +106,4 @@ def vectors_of(
 
 def no_vectors(body: bytes, problem: str, secret: str | None) -> Fault:
     """The fault of an answer that holds an error, or nothing that can be read."""
-    document = document_of(body)
-    facts = None if document is UNREAD else read_error(document)
-    if facts is None:
-        return malformed_fault(problem)
-    return in_band_fault(facts, document, secret)
+    return told_fault(document_of(body), secret) or malformed_fault(problem)

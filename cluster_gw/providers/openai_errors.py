@@ -62,6 +62,12 @@ def in_band_fault(facts: ErrorFacts, document: Any, secret: str | None) -> Fault
     )
 
 
+def told_fault(document: Any, secret: str | None) -> Fault | None:
+    """The fault that a document inside a good status tells of; None where it tells of no error."""
+    facts = read_error(document)
+    return None if facts is None else in_band_fault(facts, document, secret)
+
+
 def content_fault(content_type: str, body: bytes, wanted: str) -> Fault:
     """The fault of a good status whose body is not what was asked for."""
     named = content_type.partition(";")[0].strip() or "no content type"

@@ -1,7 +1,7 @@
 """The upstream codec of OpenAI's Responses dialect."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -9,29 +9,15 @@ from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
-from cluster_gw.canonical.quota import Observation
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
-from cluster_gw.providers.openai_chat import (
-    BASE_HEADERS,
-    JSON_TYPES,
-    MODELS_PATH,
-    NOT_STREAM_TYPES,
-)
-from cluster_gw.providers.openai_errors import (
-    UNREAD,
-    content_fault,
-    document_of,
-    in_band_fault,
-    malformed_fault,
-    status_fault,
-)
+from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
+from cluster_gw.providers.openai_platform import OpenAIPlatformCodec
 from cluster_gw.providers.openai_responses_answer import answer_of, completion_of, read_response
 from cluster_gw.providers.openai_responses_conversation import request_json
 from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
 from cluster_gw.providers.openai_stream import NO_ERROR
-from cluster_gw.providers.quota_headers import read_quota
-from cluster_gw.wire.error_body import read_error
+from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -42,7 +28,6 @@ from cluster_gw.wire.json_codec import (
 )
 from cluster_gw.wire.openai_responses import KEPT_FOR_OTHERS
 
-PATH: Final = "/responses"
 FAILED: Final = "failed"
 LENGTH: Final = "max_output_tokens"
 FOREIGN_THOUGHTS: Final = "thinking of other vendors"
@@ -50,15 +35,17 @@ FOREIGN: Final = f'"{KEPT_FOR_OTHERS}'.encode()
 ITEMS_READER: Final = JsonReader[str | list[Fields]](str | list[Fields])
 
 
-class OpenAIResponsesProvider:
+class OpenAIResponsesProvider(OpenAIPlatformCodec):
     """Codec of one platform; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
 
+    path = "/responses"
+
     def __init__(self, quirk_names: Iterable[str] = ()) -> None:
-        self._quirk = quirks.combine(quirk_names)
+        super().__init__(quirk_names)
         # What is said of chat alone: bounds under other names, and a chat that has no streams.
         self._bends = msgspec.structs.replace(
             self._quirk,
@@ -67,7 +54,6 @@ class OpenAIResponsesProvider:
             output_tokens=None,
             no_stream=False,
         )
-        self._is_plain = self._quirk == quirks.Quirk()
 
     @property
     def has_notes(self) -> bool:
@@ -78,30 +64,6 @@ class OpenAIResponsesProvider:
     def dialect(self) -> Dialect:
         """OpenAI's Responses."""
         return Dialect.OPENAI_RESPONSES
-
-    def url(self, base_url: str, model: str = "") -> str:  # noqa: ARG002 - it is in the body
-        """The full URL of a generation call; a base that already names it is left alone."""
-        base = base_url.rstrip("/")
-        return base if base.endswith(PATH) else base + PATH
-
-    def stream_url(self, base_url: str, model: str = "") -> str:
-        """The same."""
-        return self.url(base_url, model)
-
-    def check_url(self, base_url: str) -> str | None:
-        """The list of models, or what the platform has in its place; None where that is metered."""
-        if self._quirk.metered_checks:
-            return None
-        path = self._quirk.check_path or MODELS_PATH
-        return base_url.rstrip("/").removesuffix(PATH) + path
-
-    def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
-        """Headers of a call."""
-        token = quirks.token_of(self._quirk, secret)
-        bearer = (("authorization", f"Bearer {token}"),) if token else ()
-        own = {name for name, _ in self._quirk.headers}
-        base = tuple([(name, value) for name, value in BASE_HEADERS if name not in own])
-        return (*base, *bearer, *self._quirk.headers)
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
         """The client's own members with the upstream's model and the platform's quirks.
@@ -143,18 +105,6 @@ class OpenAIResponsesProvider:
         """A fresh decoder for one stream."""
         return ResponsesStreamDecoder(self._token_of(secret))
 
-    def is_stream(self, content_type: str) -> bool:
-        """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
-        return content_type.partition(";")[0].strip().lower() not in NOT_STREAM_TYPES
-
-    def decode_not_stream(self, body: bytes, content_type: str, secret: str | None = None) -> Fault:
-        """The fault of a 200 that answered a streaming request with something else."""
-        document = document_of(body)
-        facts = None if document is UNREAD else read_error(document)
-        if facts is not None and is_error(document):
-            return in_band_fault(facts, document, self._token_of(secret))
-        return content_fault(content_type, body, "an event stream")
-
     def decode_completion(
         self, body: bytes, content_type: str, secret: str | None = None
     ) -> Completion | Fault:
@@ -164,9 +114,7 @@ class OpenAIResponsesProvider:
         except UnexpectedShapeError:
             return no_answer(body, self._token_of(secret))
         except InvalidJsonError:
-            if content_type.partition(";")[0].strip().lower() in JSON_TYPES:
-                return malformed_fault("the answer is no JSON")
-            return content_fault(content_type, body, "JSON")
+            return unread_fault(content_type, body)
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or answer.status == FAILED or answer.output is None:
             return no_answer(body, self._token_of(secret))
@@ -176,24 +124,8 @@ class OpenAIResponsesProvider:
         """The whole of a buffered answer, for a client of another dialect."""
         return answer_of(completion)
 
-    def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
-        """What an answer states about the platform's limits."""
-        return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
-
-    def decode_error(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-        now_ms: int,
-        secret: str | None = None,
-    ) -> Fault:
-        """An answer with an error status as a fault."""
-        return status_fault(status, headers, body, now_ms, self._token_of(secret))
-
-    def _token_of(self, secret: str | None) -> str | None:
-        """What an upstream may echo of a credential."""
-        return quirks.token_of(self._quirk, secret)
+    def _told_fault(self, document: Any, secret: str | None) -> Fault | None:
+        return told_fault(document, secret) if is_error(document) else None
 
 
 def bound_output(quirk: quirks.Quirk, fields: Fields, notes: quirks.Notes) -> None:
@@ -224,10 +156,8 @@ def is_error(document: object) -> bool:
 def no_answer(body: bytes, secret: str | None) -> Fault:
     """The fault of an answer that holds an error, or no output at all."""
     document = document_of(body)
-    facts = read_error(document) if is_error(document) else None
-    if facts is None:
-        return malformed_fault("the answer holds no output of its format")
-    return in_band_fault(facts, document, secret)
+    told = told_fault(document, secret) if is_error(document) else None
+    return told or malformed_fault("the answer holds no output of its format")
 
 
 def without_foreign(given: bytes) -> tuple[msgspec.Raw, int]:

@@ -12,6 +12,7 @@ from cluster_gw.providers.quirks import QUIRKS
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import StreamHead, Surface
 from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
+from cluster_gw.surfaces.gemini_embeddings import BatchEmbedContents, EmbedContent
 from cluster_gw.surfaces.gemini_stream import ArrayFraming
 
 SECRET = "sk-0f3c9a7e51b24d68"
@@ -52,6 +53,8 @@ def surfaces() -> Mapping[str, Surface]:
     found = {path.removeprefix("/v1/").replace("/", "-"): one for path, one in SURFACES.items()}
     found["gemini"] = GenerateContent("m")
     found["gemini-counting"] = CountTokens("m")
+    found["gemini-embedding"] = EmbedContent("m")
+    found["gemini-embeddings"] = BatchEmbedContents("m")
     return found
 
 

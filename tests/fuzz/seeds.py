@@ -77,6 +77,8 @@ MORE = (
     b'{"model":"m","prompt":"hi","suffix":null,"echo":false,"best_of":1,"n":1}',
     b'{"model":"m","input":["a","b"],"dimensions":3,"encoding_format":"base64"}',
     b'{"model":"m","input":[[1,2],[3]]}',
+    b'{"content":{"parts":[{"text":"a"},{"text":"b"}]},"output_dimensionality":3}',
+    b'{"requests":[{"model":"models/m","content":{"parts":[{"text":"a"}]}}]}',
     b'{"data":[{"index":1,"embedding":[1,2,3]},{"index":0,"embedding":"AACAPw=="}],"model":"m"}',
     b'{"embeddings":[{"values":[1,2,3]}]}',
     (

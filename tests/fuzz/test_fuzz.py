@@ -1,11 +1,13 @@
 """Each decoder under the fuzzer for a moment; `make fuzz` takes its time."""
 
 import inspect
+from types import ModuleType
 
 import pytest
 
 from cluster_gw import providers, surfaces
-from cluster_gw.providers.base import StreamDecoder
+from cluster_gw.providers.base import Provider, StreamDecoder
+from cluster_gw.surfaces.base import Surface
 from tests.fuzz.codecs import providers as provider_codecs
 from tests.fuzz.codecs import surfaces as surface_codecs
 from tests.fuzz.runs import fuzzed
@@ -18,10 +20,15 @@ SEED = 1  # what is new is for `make fuzz` to find, not for a change of somethin
 FEW_INPUTS = 20
 
 
-def is_stream_decoder(kind: type) -> bool:
-    """Whether streams are decoded by it: what it has of a base counts, the base does not."""
-    is_whole = not inspect.isabstract(kind) and kind is not StreamDecoder
-    return is_whole and hasattr(kind, "decode") and hasattr(kind, "flush")
+def makers_of(package: ModuleType, *methods: str) -> set[type]:
+    """Classes that have all these methods, themselves or of a base; the bases do not count."""
+    return {
+        one
+        for one in classes_below(package)
+        if all(hasattr(one, name) for name in methods)
+        and not inspect.isabstract(one)
+        and one not in {StreamDecoder, Provider, Surface}
+    }
 
 
 @pytest.mark.fuzz
@@ -48,20 +55,11 @@ def test_every_seed_passes_its_target(name: str) -> None:
 
 
 def test_every_decoder_of_a_stream_is_fuzzed() -> None:
-    kinds = set(filter(is_stream_decoder, classes_below(providers)))
-
     fuzzed_kinds = {type(codec.stream_decoder()) for codec in provider_codecs().values()}
-    assert kinds == fuzzed_kinds
+
+    assert makers_of(providers, "decode", "flush") == fuzzed_kinds
 
 
 def test_every_codec_is_fuzzed() -> None:
-    upstream = {one for one in classes_below(providers) if "decode_completion" in vars(one)}
-    client = {one for one in classes_below(surfaces) if "decode_request" in vars(one)}
-
-    protocols = {"Provider", "Surface"}
-    assert {one.__name__ for one in upstream} - protocols == {
-        type(codec).__name__ for codec in provider_codecs().values()
-    }
-    assert {one.__name__ for one in client} - protocols == {
-        type(codec).__name__ for codec in surface_codecs().values()
-    }
+    assert makers_of(providers, "decode_completion") == set(map(type, provider_codecs().values()))
+    assert makers_of(surfaces, "decode_request") == set(map(type, surface_codecs().values()))

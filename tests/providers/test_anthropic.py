@@ -46,7 +46,7 @@ def fault_of(document: Any) -> Fault:
     ["https://x.example", "https://x.example/", "https://x.example/v1", "https://x.example/v1/messages"],
 )  # fmt: skip
 def test_address_may_be_written_with_or_without_version_and_path(base: str) -> None:
-    assert PLAIN.url(base) == PLAIN.stream_url(base) == "https://x.example/v1/messages"
+    assert PLAIN.url(base) == PLAIN.stream_url(base, "m") == "https://x.example/v1/messages"
     assert PLAIN.check_url(base) == "https://x.example/v1/models"
     assert AnthropicProvider(["metered_checks"]).check_url(base) is None
 

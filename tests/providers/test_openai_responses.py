@@ -49,7 +49,7 @@ def said(role: Role, *parts: Any) -> Turn:
 def test_addresses_of_generation_and_of_the_check() -> None:
     base = "https://api.example/v1"
 
-    assert CODEC.url(base) == CODEC.stream_url(base + "/") == f"{base}/responses"
+    assert CODEC.url(base) == CODEC.stream_url(base + "/", "m") == f"{base}/responses"
     assert CODEC.url(f"{base}/responses") == f"{base}/responses"
     assert CODEC.check_url(f"{base}/responses") == f"{base}/models"
     assert OpenAIResponsesProvider({"metered_checks"}).check_url(base) is None

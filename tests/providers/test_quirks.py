@@ -4,11 +4,16 @@ import msgspec
 import pytest
 
 from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers.anthropic import AnthropicProvider
+from cluster_gw.providers.gemini import GeminiProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
+from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
+from cluster_gw.providers.platform import PlatformCodec
 from cluster_gw.providers.presets import LIST, Preset
 from cluster_gw.providers.quirks import Quirk, combine
 from cluster_gw.wire.json_codec import read_fields
 
+CODECS = (OpenAIChatProvider, OpenAIResponsesProvider, AnthropicProvider, GeminiProvider)
 TURN = '{"role":"user","content":"%s"}'
 LONG = '"messages":[' + TURN % ("x" * 40_000) + "," + TURN % "a" + "]"
 CASES = [
@@ -72,13 +77,15 @@ def test_no_quirk_is_no_change() -> None:
     assert not OpenAIChatProvider().has_notes
 
 
-def test_headers_of_a_quirk_take_the_place_of_ours() -> None:
-    headers = dict(OpenAIChatProvider(["browser_agent"]).request_headers("s"))
+@pytest.mark.parametrize("codec", CODECS)
+def test_headers_of_a_quirk_take_the_place_of_ours(codec: type[PlatformCodec]) -> None:
+    given = codec(["browser_agent"]).request_headers("s")
 
-    assert headers["user-agent"].startswith("Mozilla/5.0")
-    assert len(OpenAIChatProvider(["browser_agent"]).request_headers("s")) == len(headers)
+    assert dict(given)["user-agent"].startswith("Mozilla/5.0")
+    assert len(given) == len(dict(given))
 
 
+@pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
     ("quirk", "url"),
     [
@@ -87,8 +94,10 @@ def test_headers_of_a_quirk_take_the_place_of_ours() -> None:
         ("key_info", "http://h/a/v1/key"),
     ],
 )
-def test_keys_are_checked_where_the_platform_tells_of_them(quirk: str, url: str) -> None:
-    assert OpenAIChatProvider([quirk]).check_url("http://h/a/v1") == url
+def test_keys_are_checked_where_the_platform_tells_of_them(
+    quirk: str, url: str, codec: type[PlatformCodec]
+) -> None:
+    assert codec([quirk]).check_url("http://h/a/v1") == url
 
 
 def asking(members: str) -> ChatRequest:
