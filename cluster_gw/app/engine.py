@@ -119,15 +119,7 @@ class Engine:
             log=log,
             registry=registry,
         )
-        self.health = Health(
-            self.redis,
-            self._scripts,
-            self._keys,
-            self._admissions.settlements,
-            worker_id=worker_id,
-            current=current,
-            noted=(log, registry),
-        )
+        self._upstream = UpstreamClient(reuse=current.serving.runtime.reuse)
         base = Base(
             redis=self.redis,
             scripts=self._scripts,
@@ -137,6 +129,7 @@ class Engine:
             log=log,
             registry=registry,
         )
+        self.health = Health(base, self._admissions.settlements, self._upstream, current)
         RecordWatch(base)
         self.overlays = Overlays(self.redis, self._scripts, self._keys)
         self.config_watch = watch_config(base, self.overlays)
@@ -168,7 +161,6 @@ class Engine:
         self._standby.report(log, registry)
         self._sharing.when_read(self._standby.take_over)
         self._admissions.go_on_with(self._alone)
-        self._upstream = UpstreamClient()
         self._current, self._registry = current, registry
         holds = Holds(
             self.redis,
@@ -261,7 +253,8 @@ class Engine:
         runner.every(FLUSH_S, "statistics", self._admissions.tallies.flush)
 
     def refit(self) -> None:
-        """Rank by the configuration in force, if it has changed since."""
+        """Work by the configuration in force, if it has changed since."""
+        self._upstream.keep(self._current.serving.runtime.reuse)
         self._sharing.refit()
 
     async def start(self) -> bool:

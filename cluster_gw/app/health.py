@@ -4,6 +4,7 @@ import contextlib
 import random
 import time
 
+from cluster_gw.app.base import Base
 from cluster_gw.background.health_watch import LOOK_S, HealthWatch
 from cluster_gw.background.key_checks import KeyChecks
 from cluster_gw.background.key_pass import LOOK_S as PASS_LOOK_S
@@ -22,32 +23,25 @@ from cluster_gw.pipeline.runtime import RoutingPolicy
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.server.serving import Current
 from cluster_gw.store.check_orders import CheckOrders, Outcome
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
 from cluster_gw.store.model_health import ModelHealth, ModelName
 from cluster_gw.store.provider_health import ProviderHealth
 from cluster_gw.store.rests import KeyRecords, Rests
-from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.status_board import StatusBoard
 from cluster_gw.telemetry import catalog, events
-from cluster_gw.telemetry.log import Log
-from cluster_gw.telemetry.registry import Registry
 from cluster_gw.units import MS_PER_S
+from cluster_gw.upstream.client import UpstreamClient
 
 
 class Health:
     """Joins the parts by which workers keep models and keys well.
 
     Args:
-        redis: the worker's client.
-        scripts: the loaded scripts.
-        keys: builds key names.
+        base: the worker's tools.
         settlements: repeats bookings until they are applied.
-        worker_id: names this worker.
+        upstream: calls providers.
         current: the configuration in force.
-        noted: where events and numbers go.
 
     Attributes:
         models: health of models over all their keys.
@@ -63,17 +57,14 @@ class Health:
 
     def __init__(
         self,
-        redis: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
+        base: Base,
         settlements: SettlementQueue,
-        *,
-        worker_id: str,
+        upstream: UpstreamClient,
         current: Current,
-        noted: tuple[Log, Registry],
     ) -> None:
+        redis, scripts, keys, worker_id = base.redis, base.scripts, base.keys, base.worker_id
         self._current = current
-        self._log, self._registry = noted
+        self._log, self._registry = base.log, base.registry
         self._rests = Rests(redis, scripts, keys, worker_id=worker_id)
         self._leadership = Leadership(
             redis, scripts, keys, role=ROLE, worker_id=worker_id, monotonic_s=time.monotonic
@@ -102,6 +93,7 @@ class Health:
         self.orders = CheckOrders(redis, scripts, keys)
         self.status_watch = StatusWatch(self.board)
         self.checks = KeyChecks(
+            upstream,
             self._rests,
             self._records_of,
             on_checked=self._note_checked,

@@ -26,8 +26,11 @@ from cluster_gw.settings.sections import (
     GuardrailSettings,
     RequestRecordSettings,
     SessionSettings,
+    UpstreamSettings,
 )
+from cluster_gw.settings.ways import proxy_secrets, ways_of
 from cluster_gw.units import BYTES_PER_KB, BYTES_PER_MB, MS_PER_S, ClientId, ComboId, KeyId
+from cluster_gw.upstream.pool import Reuse
 
 OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS})
 
@@ -54,7 +57,7 @@ def build_serving(
     return Serving(
         runtime=Runtime(
             catalog=routes,
-            targets=build_targets(routes, reveal, provider_for, before),
+            targets=build_targets(routes, reveal, provider_for, before, ways_of(settings)),
             policy=RoutingPolicy(
                 peek=routing.peek,
                 attempts=routing.attempts,
@@ -75,7 +78,11 @@ def build_serving(
                     max_wait_ms=routing.queue.max_wait_ms, max_depth=routing.queue.max_depth
                 ),
             ),
-            secrets=tuple(secret.reveal() for secret in credentials.values() if secret),
+            secrets=(
+                *(secret.reveal() for secret in credentials.values() if secret),
+                *proxy_secrets(settings),
+            ),
+            reuse=_reuse(settings.upstream),
             fallback_detail=settings.telemetry.fallback_detail,
             records=_records(settings.telemetry.request_records),
             sessions=_sessions(settings.sessions),
@@ -87,6 +94,14 @@ def build_serving(
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
         strangers=_stranger_policy(settings.auth),
         file_version=file_version,
+    )
+
+
+def _reuse(settings: UpstreamSettings) -> Reuse:
+    return Reuse(
+        keepalive_s=settings.keepalive_s,
+        max_requests=settings.max_requests,
+        max_age_s=settings.max_age_s,
     )
 
 

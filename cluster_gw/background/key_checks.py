@@ -1,8 +1,9 @@
 """Checks keys: one free call that needs the credential, off the data path.
 
 At once after a provider refused a key (each key at most every 30 s in the whole cluster), for the
-prober, and for the passes over all keys. The answer's content is of no interest and is neither kept
-nor logged.
+prober, and for the passes over all keys. It goes the way the key's calls go, by the same client:
+through the same proxy, and nowhere a call may not go. The answer's content is of no interest and is
+neither kept nor logged.
 """
 
 import asyncio
@@ -10,18 +11,19 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import httpx
-
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict, judge_key
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.errands import Errands
+from cluster_gw.pipeline.error_answer import MAX_ERROR_BYTES, error_fault
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.rests import KeyRecords, Rests
 from cluster_gw.units import MS_PER_S
+from cluster_gw.upstream.client import UpstreamCall, UpstreamClient
+from cluster_gw.upstream.response import UpstreamResponse
 
 CHECK_S: Final = 30.0
-MAX_BODY_BYTES: Final = 65_536
+GOOD: Final = range(200, 300)
 MAX_RUNNING: Final = 16  # checks asked for beyond that wait for the next refusal
 
 OnChecked = Callable[[Target, KeyVerdict], None]
@@ -32,6 +34,7 @@ class KeyChecks:
     """Calls providers about keys.
 
     Args:
+        upstream: the worker's client.
         rests: who may check a key now.
         records_of: names the records of a target's key.
         on_checked: told each outcome.
@@ -41,6 +44,7 @@ class KeyChecks:
 
     def __init__(
         self,
+        upstream: UpstreamClient,
         rests: Rests,
         records_of: Callable[[Target], KeyRecords],
         *,
@@ -48,13 +52,12 @@ class KeyChecks:
         clock_ms: Callable[[], int],
         book: Book,
     ) -> None:
+        self._upstream = upstream
         self._rests = rests
         self._records_of = records_of
         self._on_checked = on_checked
         self._clock_ms = clock_ms
         self._book = book
-        self._client: httpx.AsyncClient | None = None
-        self._opening = asyncio.Lock()
         self._errands = Errands(MAX_RUNNING)
 
     def ask(self, target: Target) -> None:
@@ -76,10 +79,8 @@ class KeyChecks:
         await self._errands.settle()
 
     async def stop(self) -> None:
-        """End running checks and close the connections."""
+        """End running checks."""
         await self._errands.stop()
-        if self._client is not None:
-            await self._client.aclose()
 
     async def _recheck(self, target: Target) -> None:
         with contextlib.suppress(StoreLostError):
@@ -89,33 +90,28 @@ class KeyChecks:
     async def _call(self, target: Target) -> KeyFinding:
         if target.check_url is None:
             return KeyFinding(verdict=KeyVerdict.UNKNOWN)
-        async with self._opening:
-            if self._client is None:  # reading certificates takes its time: not on the loop
-                self._client = await asyncio.to_thread(_new_client)
-        try:
-            async with (
-                asyncio.timeout(CHECK_S),
-                self._client.stream(
-                    "GET", target.check_url, headers=list(target.headers)
-                ) as response,
-            ):
-                if response.is_success:
-                    return judge_key(None)
-                return judge_key(await self._fault_of(target, response))
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):
-            return judge_key(Fault(kind=FaultKind.CONNECT, message="the check got no answer"))
-
-    async def _fault_of(self, target: Target, response: httpx.Response) -> Fault:
-        body = b""
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MAX_BODY_BYTES:
-                break
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return target.codec.decode_error(
-            response.status_code, headers, body, self._clock_ms(), target.secret
+        call = UpstreamCall(
+            url=target.check_url,
+            headers=target.headers,
+            body=b"",
+            connect_timeout_s=target.route.timeouts.connect_s,
+            way=target.way,
+            method="GET",
         )
+        try:
+            async with asyncio.timeout(CHECK_S):
+                response = await self._upstream.post(call)
+                if isinstance(response, UpstreamResponse):
+                    return judge_key(await self._fault_of(target, response))
+        except TimeoutError:
+            pass
+        return judge_key(Fault(kind=FaultKind.CONNECT, message="the check got no answer"))
 
-
-def _new_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=CHECK_S)
+    async def _fault_of(self, target: Target, response: UpstreamResponse) -> Fault | None:
+        try:
+            if response.status in GOOD:
+                return None
+            body = await response.read_body(MAX_ERROR_BYTES)
+            return error_fault(response, body, target, self._clock_ms())
+        finally:
+            response.close()

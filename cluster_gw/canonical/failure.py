@@ -22,6 +22,9 @@ class FaultKind(StrEnum):
 
     CONNECT = "connect"  # no connection was made: nothing was sent
     CONNECT_TIMEOUT = "connect_timeout"
+    PROXY = "proxy"  # what stands between did not pass us on: nothing was sent
+    ADDRESS = "address"  # the upstream is where none may be: nothing was sent
+    WRITE_TIMEOUT = "write_timeout"  # the upstream did not take the request in time
     HEADERS_TIMEOUT = "headers_timeout"  # request written, no status line in time
     STALL = "stall"  # bytes stopped in mid-body
     DISCONNECTED = "disconnected"  # closed after the request was written, before a status line

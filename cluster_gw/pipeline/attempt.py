@@ -17,6 +17,7 @@ from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.mending.stream import MendingDecoder
 from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.error_answer import MAX_ERROR_BYTES, error_fault
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.judging import gated, rejection_of
 from cluster_gw.pipeline.listening import ListeningDecoder
@@ -39,9 +40,9 @@ from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate, UpstreamCall, UpstreamClient
+from cluster_gw.upstream.connection import COALESCE_BYTES
 from cluster_gw.upstream.response import UpstreamResponse
 
-MAX_ERROR_BYTES: Final = 65_536
 ERROR_BODY_S: Final = 5.0  # an error answer has nothing to compute; a slow one is not waited for
 MAX_ANSWER_BYTES: Final = 64 * 1_048_576
 DISPATCH_WITHIN_S: Final = 1.0  # what the guard bucket of the minute ring covers
@@ -139,13 +140,16 @@ class Attempt:
         body = request_body(self._exchange, target, self.amended)
         if isinstance(body, Fault):
             return Broken(fault=body)
+        is_small = len(body) < COALESCE_BYTES
         call = UpstreamCall(
             url=target.stream_url if request.stream else target.url,
             headers=target.headers if not hints.features else headers_with(hints, target),
             body=body,
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,
-            on_sent=self._note_sent,
+            way=target.way,
+            on_sent=self._note_sent if is_small else self._note_begun,
+            on_written=None if is_small else self._note_written,
         )
         response = await self._upstream.post(call)
         if isinstance(response, DispatchLate):
@@ -167,14 +171,7 @@ class Attempt:
             rescued = self._rescued(body, response)
             if rescued is not None:
                 return rescued
-        fault = self.target.codec.decode_error(
-            response.status,
-            response.headers,
-            b"" if isinstance(body, Fault) else body,
-            self._clock.wall_ms(),
-            self.target.secret,
-        )
-        return Broken(fault=fault)
+        return Broken(fault=error_fault(response, body, self.target, self._clock.wall_ms()))
 
     async def _whole_answer(self, response: UpstreamResponse) -> Opened:
         whole = response.take_all(MAX_ANSWER_BYTES)
@@ -376,6 +373,16 @@ class Attempt:
         self.dispatched = True
         bound_s = self._clock.monotonic_s() + self._headers_wait_s
         self.dog.limit(bound_s, FaultKind.HEADERS_TIMEOUT)
+
+    def _note_begun(self) -> None:
+        """A large request has begun to leave."""
+        self.dispatched = True
+        write_s = self.target.route.timeouts.write_s
+        self.dog.limit(self._clock.monotonic_s() + write_s, FaultKind.WRITE_TIMEOUT)
+
+    def _note_written(self) -> None:
+        if self._response is None:  # else it was answered before all of it was read
+            self._note_sent()
 
     def _now_ms(self) -> int:
         return round(self._clock.monotonic_s() * MS_PER_S)

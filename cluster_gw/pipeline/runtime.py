@@ -20,6 +20,7 @@ from cluster_gw.mending.policy import MendingPolicy
 from cluster_gw.pipeline.shares import Shares
 from cluster_gw.pipeline.targets import Targets
 from cluster_gw.units import BYTES_PER_MB
+from cluster_gw.upstream.pool import Reuse
 
 
 class QueuePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,6 +93,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secrets: every configured credential, struck out of whatever an upstream writes: a
             provider may quote a key that is not its own.
+        reuse: how long connections to upstreams are used.
         shares: the targets as clients with a share of them may use them.
     """
 
@@ -102,6 +104,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     fallback_detail: bool = False
     records: RecordPolicy = RecordPolicy()
     sessions: SessionPolicy = SessionPolicy()
+    reuse: Reuse = Reuse()
     shares: Shares = msgspec.field(default_factory=Shares)
 
     def __repr__(self) -> str:

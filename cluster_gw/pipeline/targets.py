@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ from cluster_gw.providers.gemini_contents import may_sign
 from cluster_gw.providers.quirks import REASONING_ECHO, address_of
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.units import KeyId, RouteId
+from cluster_gw.upstream.proxy import Way
 
 
 class Recalls(StrEnum):
@@ -38,6 +39,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         dialect: what its codec speaks.
         noting: its codec, where it may change what came in its own dialect and must say so.
         check_url: of a free call that tells whether the key is valid, None without one.
+        way: how it is reached, None for simply by itself.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
         recalls: what it wants to see again; None for most.
@@ -57,6 +59,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     noting: NotingProvider | None = None
     most_tokens: int | None = None
     recalls: Recalls | None = None
+    way: Way | None = None
 
     def __repr__(self) -> str:
         """Name the target without its headers: a repr may reach a log."""
@@ -64,6 +67,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Targets = Mapping[RouteId, Mapping[KeyId, Target]]
+WayOf = Callable[[str, KeyId], Way | None]
+"""How a key's calls reach an address."""
 NO_TARGETS: Final[Targets] = MappingProxyType({})
 
 
@@ -72,6 +77,7 @@ def build_targets(
     reveal: Callable[[KeyId], str | None],
     codec_of: Callable[[Route], Provider],
     before: Targets = NO_TARGETS,
+    way_of: WayOf = lambda _url, _key: None,
 ) -> Targets:
     """Prepare every route with every key that may serve it.
 
@@ -81,31 +87,39 @@ def build_targets(
         codec_of: gives the upstream codec of a route.
         before: those of the configuration before; what has not changed is taken from there, which
             is most of it, and making it anew takes a worker's time from its requests.
+        way_of: tells how a key's calls reach an address.
     """
+    parts = _Parts(reveal, codec_of, way_of)
     return {
-        route.id: _of_route(route, reveal, codec_of, before.get(route.id, {}))
+        route.id: _of_route(route, parts, before.get(route.id, {}))
         for route in catalog.routes.values()
     }
 
 
+class _Parts(NamedTuple):
+    reveal: Callable[[KeyId], str | None]
+    codec_of: Callable[[Route], Provider]
+    way_of: WayOf
+
+
 def _of_route(
-    route: Route,
-    reveal: Callable[[KeyId], str | None],
-    codec_of: Callable[[Route], Provider],
-    before: Mapping[KeyId, Target],
+    route: Route, parts: _Parts, before: Mapping[KeyId, Target]
 ) -> Mapping[KeyId, Target]:
     first = next(iter(before.values()), None)
     kept = before if first is not None and first.route == route else {}
     found: dict[KeyId, Target] = {}
     for key in route.keys:
-        secret, old = reveal(key.id), kept.get(key.id)
-        if old is None or old.secret != secret:
-            old = _build_target(route, key, secret, codec_of(route))
+        secret, old = parts.reveal(key.id), kept.get(key.id)
+        way = parts.way_of(key.base_url or route.base_url, key.id)
+        if old is None or old.secret != secret or old.way != way:
+            old = _build_target(route, key, secret, parts.codec_of(route), way)
         found[key.id] = old
     return found
 
 
-def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -> Target:
+def _build_target(
+    route: Route, key: Key, secret: str | None, codec: Provider, way: Way | None
+) -> Target:
     base_url = address_of(route.quirks, key.base_url or route.base_url, secret)
     return Target(
         route=route,
@@ -131,6 +145,7 @@ def _build_target(route: Route, key: Key, secret: str | None, codec: Provider) -
         headers=codec.request_headers(secret),
         secret=secret,
         check_url=codec.check_url(base_url) if secret else None,
+        way=way,
         via=routed_via(route.provider, route.subject).encode(),
         most_tokens=raised_at_most(token_limits(route, key)),
         recalls=recalls_of(route, codec.dialect),

@@ -23,6 +23,7 @@ from cluster_gw.settings.rules import Runnable, check_gateway
 from cluster_gw.settings.secret import Secret
 from cluster_gw.settings.sections import RedisSettings
 from cluster_gw.settings.shared import Source, read_source
+from cluster_gw.settings.ways import check_ways
 from cluster_gw.settings.written import Document
 
 DEFAULT_PATH: Final = "cluster-gw.yaml"
@@ -246,6 +247,7 @@ def _check(
     settings = msgspec.structs.replace(settings, models=_all_models(settings))
     check_pool(settings, Document(plain=plain, kept=checker.kept), runnable, faults)
     check_gateway(settings, faults)
+    check_ways(settings, faults)
     if faults.lines:
         name_origins(plain, checker.secrets, faults)
         raise ConfigInvalidError(faults.lines)

@@ -25,6 +25,7 @@ from cluster_gw.settings.sections import (
     SessionSettings,
     TelemetrySettings,
     UnifySettings,
+    UpstreamSettings,
 )
 from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
 
@@ -39,7 +40,9 @@ class TimeoutSettings(Section, frozen=True, kw_only=True):
     """Phase timeouts a provider sets itself; None leaves the preset's or the common value.
 
     Attributes:
-        connect_s: until the connection stands.
+        connect_s: until the connection stands, its proxy and TLS with it.
+        write_s: until the provider has taken a request of 64 KB or more; smaller ones count as
+            taken.
         first_byte_s: until the first byte of a stream; any other answer, which comes when it is
             whole, has the longer of this and `stall_s`.
         stall_s: between two bytes of it.
@@ -47,6 +50,7 @@ class TimeoutSettings(Section, frozen=True, kw_only=True):
     """
 
     connect_s: PositiveSeconds | None = None
+    write_s: PositiveSeconds | None = None
     first_byte_s: PositiveSeconds | None = None
     stall_s: PositiveSeconds | None = None
     total_s: PositiveSeconds | None = None
@@ -100,6 +104,8 @@ class KeySettings(Section, frozen=True, kw_only=True):
             that the key is an account of its own, by its id.
         base_url: overrides the provider's, for relays: each address is a route of its own,
             `provider/model@host-path`, scored and limited apart.
+        proxy: of its own calls, as `upstream.proxy`, whatever `upstream.no_proxy` says; `none` for
+            none; unset means the common one.
         limits: its own bounds over all models.
         caps: its own caps over all models.
         enabled: whether it is used.
@@ -111,6 +117,7 @@ class KeySettings(Section, frozen=True, kw_only=True):
     models: Annotated[tuple[Name, ...], Meta(max_length=MAX_ENTRIES)] | None = None
     account: Id | None = None
     base_url: str | None = None
+    proxy: Secret | None = None
     limits: Limits = Limits()
     caps: Caps = Caps()
     enabled: bool = True
@@ -364,6 +371,7 @@ class Settings(Section, frozen=True, kw_only=True):
         unknown_model: whether an unknown name is a 404 or goes to the default combo.
         unify: which routes are the same model under several names.
         routing: the choice of a target and the loop over targets.
+        upstream: how providers are reached.
         cache: the response cache.
         clients: apps with keys of their own.
         auth: whether clients need a key.
@@ -381,6 +389,7 @@ class Settings(Section, frozen=True, kw_only=True):
     unknown_model: Literal["error", "default"] = "error"
     unify: UnifySettings = UnifySettings()
     routing: RoutingSettings = RoutingSettings()
+    upstream: UpstreamSettings = UpstreamSettings()
     cache: CacheSettings = CacheSettings()
     clients: tuple[ClientSettings, ...] = ()
     auth: AuthSettings = AuthSettings()

@@ -31,8 +31,9 @@ from cluster_gw.settings.relays import (
     places_of,
     route_of,
 )
-from cluster_gw.settings.rules import NOT_YET, Runnable, is_http_url, is_zone
+from cluster_gw.settings.rules import NOT_YET, Runnable, is_zone
 from cluster_gw.settings.strategies import FACTORS, STRATEGIES
+from cluster_gw.settings.ways import check_base_url, check_key_proxy
 from cluster_gw.settings.written import Document
 
 PROFILE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,20}")
@@ -46,7 +47,9 @@ IDLE_OPTIONS: Final = MappingProxyType(
 def check_pool(settings: Settings, document: Document, runnable: Runnable, faults: Faults) -> None:
     """Report what is wrong between providers, keys, models, combos and clients."""
     for name, provider in settings.providers.items():
-        _check_provider(provider, at_name("providers", name), runnable, faults)
+        path = at_name("providers", name)
+        _check_provider(provider, path, runnable, faults)
+        check_base_url(provider_facts(provider).base_url, settings, path, faults)
     _check_keys(settings, document, faults)
     _check_accounts(settings, document, faults)
     _check_models(settings, document, faults)
@@ -70,8 +73,6 @@ def _check_provider(
     facts = provider_facts(provider)
     if not facts.base_url:
         faults.add(path, "needs a preset or a base_url")
-    elif not is_http_url(facts.base_url):
-        faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
     if facts.dialect not in runnable.dialects:
         usable = " or ".join(f'"{d}"' for d in sorted(runnable.dialects))
         faults.add(at_name(path, "dialect"), f'"{facts.dialect}" is {NOT_YET}; use {usable}')
@@ -102,8 +103,8 @@ def _check_keys(settings: Settings, document: Document, faults: Faults) -> None:
             known = models.get(key.provider, [])
             if name not in known and f"{key.provider}/{name}" not in document_routes(document):
                 faults.add(at_index(at_name(path, "models"), i), faults.unknown(name, known))
-        if key.base_url is not None and not is_http_url(key.base_url):
-            faults.add(at_name(path, "base_url"), "must be an http(s) address without credentials")
+        check_base_url(key.base_url, settings, path, faults)
+        check_key_proxy(key.proxy, path, faults)
         _check_account(key, settings.providers.get(key.provider), path, faults)
         first = seen.setdefault((key.provider, key.secret.reveal()), path)
         if first != path and key.secret:

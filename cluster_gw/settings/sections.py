@@ -235,6 +235,31 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     claude_names: ClaudeNames = ClaudeNames()
 
 
+class UpstreamSettings(Section, frozen=True, kw_only=True):
+    """How providers are reached; see docs/upstreams.md.
+
+    Attributes:
+        proxy: of all calls and checks, `http://user:password@host:port`, or with `https`, `socks5`
+            (names are resolved here) or `socks5h` (there); unset means none. Variables such as
+            `HTTPS_PROXY` are not looked at.
+        no_proxy: what is reached without it: hosts, domains with all below them (`.example.com`),
+            addresses, networks (`10.0.0.0/8`), each but a network also with a port; `*` is all.
+        private_addresses: whether a provider may be on a loopback or private address; where cloud
+            metadata is, and on link-local addresses, none ever may.
+        keepalive_s: how long a connection waits for its next call.
+        max_requests: calls a connection carries before another is opened.
+        max_age_s: how old a connection gets before another is opened; what is under way on it is
+            not cut.
+    """
+
+    proxy: Secret | None = None
+    no_proxy: tuple[Name, ...] = ("localhost", "127.0.0.0/8", "::1")
+    private_addresses: Literal["allow", "refuse"] = "allow"
+    keepalive_s: Annotated[float, Meta(gt=0.0, le=3600.0)] = 30.0
+    max_requests: PositiveCount = 1000
+    max_age_s: PositiveSeconds = 600.0
+
+
 class CacheSettings(Section, frozen=True, kw_only=True):
     """The response cache; off unless asked for.
 

@@ -1,6 +1,6 @@
 """Room 7's door to the network: the only place that opens an upstream connection.
 
-It sends one POST and gives the answer's head, or says exactly how far it came. It keeps no time:
+It sends one call and gives the answer's head, or says exactly how far it came. It keeps no time:
 the caller cancels when a phase took too long, and every cancellation closes the connection before
 it leaves. It never repeats a request and follows no redirect: what a repeat costs is not known
 here. Why the HTTP is our own: decision 0023.
@@ -20,7 +20,8 @@ from cluster_gw.upstream.dialer import Dialer
 from cluster_gw.upstream.faults import unsent
 from cluster_gw.upstream.head import constant_head, request_head
 from cluster_gw.upstream.origin import Place, parse_origin
-from cluster_gw.upstream.pool import Pool
+from cluster_gw.upstream.pool import Pool, Reuse
+from cluster_gw.upstream.proxy import Way
 from cluster_gw.upstream.response import UpstreamResponse
 
 _MAX_LINES: Final = 1_024
@@ -30,7 +31,7 @@ _MAX_STALE: Final = 8
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One POST.
+    """One POST, or a GET that costs nothing.
 
     Attributes:
         url: absolute http or https URL.
@@ -40,7 +41,10 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         dispatch_before_s: monotonic instant; a connection that is ready only after it is kept in
             the pool and nothing is written.
         on_sent: called just before the first byte is handed to a connection.
-        public_only: refuse a peer whose connected address is loopback, private or local.
+        on_written: called when the socket has taken a body of `COALESCE_BYTES` or more; a smaller
+            one is taken as a whole.
+        way: how the upstream is reached, None for simply by itself.
+        method: `POST` or `GET`.
     """
 
     url: str
@@ -48,8 +52,10 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     body: bytes
     connect_timeout_s: float
     dispatch_before_s: float | None = None
-    public_only: bool = False
+    way: Way | None = None
+    method: str = "POST"
     on_sent: Callable[[], None] | None = None
+    on_written: Callable[[], None] | None = None
 
     def may_leave(self) -> bool:
         """Say whether it is still time, just before the first byte goes, and tell the caller."""
@@ -72,26 +78,41 @@ class _Line(msgspec.Struct, frozen=True):
     head: bytes
 
 
+USUAL: Final = Reuse()
+
+_LineKey = tuple[str, tuple[tuple[str, str], ...], Way | None, str]
+
+
 class UpstreamClient:
     """A pool of connections to all upstreams of one worker.
 
     Args:
-        keepalive_s: seconds an idle connection is kept.
+        reuse: how long a connection is used.
         tls: context for https; None is the default context with full verification.
     """
 
-    def __init__(self, *, keepalive_s: float = 30.0, tls: ssl.SSLContext | None = None) -> None:
-        self._keepalive_s = keepalive_s
+    def __init__(self, *, reuse: Reuse = USUAL, tls: ssl.SSLContext | None = None) -> None:
+        self._reuse = reuse
         self._tls = tls
         self._pool: Pool | None = None
         self._dialer: Dialer | None = None
-        self._lines: dict[tuple[str, tuple[tuple[str, str], ...]], _Line] = {}
+        self._lines: dict[_LineKey, _Line] = {}
 
     async def start(self) -> None:
         """Creates the pool; must run on the loop that will make the calls."""
+        self.open()
+
+    def open(self) -> None:
+        """The same, within that loop."""
         loop = asyncio.get_running_loop()
-        self._pool = Pool(loop, self._keepalive_s)
+        self._pool = Pool(loop, self._reuse)
         self._dialer = Dialer(loop, self._tls, self._pool.give)
+
+    def keep(self, reuse: Reuse) -> None:
+        """Use connections that long from now on."""
+        self._reuse = reuse
+        if self._pool is not None:
+            self._pool.reuse = reuse
 
     async def close(self) -> None:
         """Closes the pool. Calls must have ended: their owners cancel or close them first."""
@@ -109,7 +130,8 @@ class UpstreamClient:
             The response with its body unread, whatever its status; `DispatchLate`; or a fault
             with `sent` NOT_SENT exactly when no byte was handed to a connection.
         """
-        line = self._lines.get((call.url, call.headers)) or self._add_line(call)
+        key = (call.url, call.headers, call.way, call.method)
+        line = self._lines.get(key) or self._add_line(call, key)
         if isinstance(line, Fault):
             return line
         pool = self._pool
@@ -119,8 +141,8 @@ class UpstreamClient:
             connection = pool.take(line.place) or await self._dial(line.place, call)
             if isinstance(connection, Fault):
                 return connection
-            if call.public_only and not connection.is_public:
-                return _refused(connection)
+            if call.on_written is not None:
+                connection.when_written(call.on_written)
             response = UpstreamResponse(connection)
             try:
                 head = response.expect()
@@ -138,8 +160,8 @@ class UpstreamClient:
         fault = response.fault
         return response if fault is None or response.status else fault
 
-    def _add_line(self, call: UpstreamCall) -> _Line | Fault:
-        origin = parse_origin(call.url)
+    def _add_line(self, call: UpstreamCall, key: _LineKey) -> _Line | Fault:
+        origin = parse_origin(call.url, call.way, call.method)
         if origin is None:
             return unsent(FaultKind.CONNECT, "connect: url is not valid")
         head = constant_head(origin.head, call.headers)
@@ -147,7 +169,7 @@ class UpstreamClient:
             return unsent(FaultKind.CREDENTIAL, "a request header cannot be sent")
         if len(self._lines) >= _MAX_LINES:
             self._lines.clear()
-        line = self._lines[call.url, call.headers] = _Line(origin.place, head)
+        line = self._lines[key] = _Line(origin.place, head)
         return line
 
     async def _dial(self, place: Place, call: UpstreamCall) -> Connection | Fault:
@@ -158,9 +180,3 @@ class UpstreamClient:
             if isinstance(connection, Fault) or connection.is_usable:
                 return connection
         return unsent(FaultKind.CONNECT, "connect: peer spoils its connections")
-
-
-def _refused(connection: Connection) -> Fault:
-    """The fault of a peer whose address is not public."""
-    connection.abort()
-    return unsent(FaultKind.CONNECT, "connect: address is not public")

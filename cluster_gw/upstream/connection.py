@@ -23,7 +23,6 @@ from cluster_gw.upstream.faults import (
 )
 from cluster_gw.upstream.incoming import MAX_FIELD_BYTES, Fields, Incoming
 from cluster_gw.upstream.origin import Place
-from cluster_gw.upstream.peer import is_public_peer
 
 MAX_LINE_BYTES: Final = 16_384
 MAX_HEAD_BYTES: Final = MAX_LINE_BYTES + MAX_FIELD_BYTES  # interim heads count as well
@@ -59,7 +58,9 @@ class Connection(asyncio.Protocol):
         on_idle: called when an exchange has ended and the next may begin.
 
     Attributes:
+        born_s: loop time at which it began to be opened.
         idle_since_s: loop time of the last end of an exchange.
+        uses: exchanges so far.
     """
 
     __slots__ = (
@@ -74,13 +75,16 @@ class Connection(asyncio.Protocol):
         "_line_bytes",
         "_new_fields",
         "_on_idle",
+        "_on_written",
         "_parser",
         "_refusal",
         "_transport",
         "_unwritten",
+        "born_s",
         "idle_since_s",
         "loop",
         "place",
+        "uses",
     )
 
     def __init__(
@@ -91,8 +95,10 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self.place = place
         self.loop = loop
-        self.idle_since_s = 0.0
+        self.born_s, self.idle_since_s = loop.time(), 0.0
+        self.uses = 0
         self._on_idle = on_idle
+        self._on_written: Callable[[], None] | None = None
         self._transport: asyncio.Transport | None = None
         self._incoming: Incoming | None = None
         self._new_fields: Fields = []
@@ -108,10 +114,9 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         return transport is not None and not transport.is_closing()
 
-    @property
-    def is_public(self) -> bool:
-        """Whether the peer's address is on the public internet."""
-        return self._transport is not None and is_public_peer(self._transport)
+    def when_written(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called once the socket has taken nearly all of the next large body."""
+        self._on_written = tell
 
     def send(
         self, incoming: Incoming, head: bytes, body: bytes, may_leave: Callable[[], bool]
@@ -166,7 +171,7 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Closes the socket now; a polite close would first wait for the peer to read our bytes."""
-        self._incoming = self._unwritten = None
+        self._incoming = self._unwritten = self._on_written = None
         if self._transport is not None:
             self._transport.abort()
 
@@ -183,6 +188,8 @@ class Connection(asyncio.Protocol):
         self._parser = HttpResponseParser(self)
         # Some servers pad chunk sizes with blanks; it changes nothing about where a body ends.
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
+        if self._is_spoiled:  # a tunnel's upstream spoke before it was made
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         """Called by the loop: parses what came and wakes the reader at most once."""
@@ -226,6 +233,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop: the socket is closed."""
         self._lose(exc)
+        if self._transport is None:  # lost before it was made
+            return
         self._transport = None
         # The parser holds methods of this object: without this only the collector would free both.
         del self._parser
@@ -316,6 +325,7 @@ class Connection(asyncio.Protocol):
         """The connection is no good any more, and no request had left it."""
         incoming, self._incoming = self._incoming, None
         self._is_leaving = False
+        self._is_spoiled = True
         self.abort()
         if incoming is not None:
             incoming.is_unsent = True
@@ -349,6 +359,10 @@ class Connection(asyncio.Protocol):
             # First what is left: writing may end the connection, or choke it.
             self._unwritten = rest or None
             self._transport.write(piece)
+        tell = self._on_written
+        if tell is not None and self._unwritten is None and not self._is_choked:
+            self._on_written = None
+            tell()
 
     def _pause(self) -> None:
         if not self._is_paused and self._transport is not None:

@@ -55,6 +55,11 @@ def connect_fault(exc: BaseException) -> Fault:
     return unsent(FaultKind.CONNECT, f"connect: {describe(exc)}")
 
 
+def proxy_fault(exc: BaseException) -> Fault:
+    """A failure on the way to a proxy, or while it was being spoken to."""
+    return unsent(FaultKind.PROXY, connect_fault(exc).message.replace("connect", "proxy", 1))
+
+
 def lost_fault(exc: BaseException | None) -> Fault:
     """A close after the request was written and before a whole answer head came back.
 

@@ -31,9 +31,9 @@ _TOKEN: Final = frozenset(
 _USER_AGENT: Final = "cluster-gw"
 
 
-def origin_head(target: str, authority: str) -> str:
+def origin_head(method: str, target: str, authority: str) -> str:
     """The constant first lines for one URL; `target` is the origin form, percent-encoded."""
-    return f"POST {target} HTTP/1.1\r\nhost: {authority}\r\naccept-encoding: identity\r\n"
+    return f"{method} {target} HTTP/1.1\r\nhost: {authority}\r\naccept-encoding: identity\r\n"
 
 
 def constant_head(origin: str, headers: Iterable[tuple[str, str]]) -> bytes | None:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import msgspec
 
 from cluster_gw.upstream.head import origin_head
+from cluster_gw.upstream.proxy import Way
 
 _PORTS: Final = {"http": 80, "https": 443}.items()
 _PATH_SAFE: Final = "%/:@!$&'()*+,;=~"
@@ -23,11 +24,13 @@ class Place(msgspec.Struct, frozen=True):
         host: name or address in text form, without brackets.
         port: 1..65535.
         is_tls: whether TLS is spoken.
+        way: how it is reached, None for simply by itself.
     """
 
     host: str
     port: int
     is_tls: bool
+    way: Way | None = None
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -37,7 +40,7 @@ class Origin(msgspec.Struct, frozen=True):
     head: str
 
 
-def parse_origin(url: str) -> Origin | None:
+def parse_origin(url: str, way: Way | None = None, method: str = "POST") -> Origin | None:
     """Takes an absolute http or https URL apart; None for anything else.
 
     A host must be ASCII (an international name in its `xn--` form); credentials in the URL and a
@@ -56,8 +59,8 @@ def parse_origin(url: str) -> Origin | None:
         return None
     shown = f"[{host}]" if ":" in host else host
     authority = shown if port in {None, default} else f"{shown}:{port}"
-    place = Place(host, port or default, parts.scheme == "https")
-    return Origin(place, origin_head(_target(parts), authority))
+    place = Place(host, port or default, parts.scheme == "https", way)
+    return Origin(place, origin_head(method, _target(parts), authority))
 
 
 def _host(text: str) -> str | None:

@@ -5,8 +5,27 @@ There is no bound on their number: admission has already decided how many calls 
 
 import asyncio
 
+import msgspec
+
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.origin import Place
+
+
+class Reuse(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a connection is used; what is under way on it is never cut.
+
+    A peer that closes connections after so many requests or minutes may do so just when the next
+    request leaves, and nobody knows then whether it was read. So we are first.
+
+    Attributes:
+        keepalive_s: seconds it may wait for its next request.
+        max_requests: requests it carries.
+        max_age_s: seconds after which it carries no further one.
+    """
+
+    keepalive_s: float = 30.0
+    max_requests: int = 1000
+    max_age_s: float = 600.0
 
 
 class Pool:
@@ -14,12 +33,15 @@ class Pool:
 
     Args:
         loop: the running loop.
-        keepalive_s: seconds an idle connection stays usable.
+        reuse: how long a connection is used.
+
+    Attributes:
+        reuse: the same; another one holds from then on.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, keepalive_s: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, reuse: Reuse) -> None:
         self._loop = loop
-        self._keepalive_s = keepalive_s
+        self.reuse = reuse
         self._idle: dict[Place, list[Connection]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -36,14 +58,19 @@ class Pool:
             connection = stack.pop()
             if not connection.is_usable:
                 continue
-            if self._loop.time() - connection.idle_since_s <= self._keepalive_s:
+            now_s, reuse = self._loop.time(), self.reuse
+            if (
+                now_s - connection.idle_since_s <= reuse.keepalive_s
+                and now_s - connection.born_s < reuse.max_age_s
+            ):
                 return connection
             connection.abort()
         return None
 
     def give(self, connection: Connection) -> None:
         """Keeps a connection that is free."""
-        if self._is_closed:
+        connection.uses += 1
+        if self._is_closed or connection.uses >= self.reuse.max_requests:
             connection.abort()
             return
         connection.idle_since_s = self._loop.time()
@@ -52,7 +79,7 @@ class Pool:
             stack = self._idle[connection.place] = []
         stack.append(connection)
         if self._timer is None:
-            self._timer = self._loop.call_later(self._keepalive_s, self._sweep)
+            self._timer = self._loop.call_later(self.reuse.keepalive_s, self._sweep)
 
     def close(self) -> None:
         """Closes every idle connection; those in use are closed when they are given back."""
@@ -68,12 +95,12 @@ class Pool:
     def _sweep(self) -> None:
         """Closes what waited too long, and looks again when the next one will have."""
         self._timer = None
-        now_s = self._loop.time()
+        now_s, keepalive_s = self._loop.time(), self.reuse.keepalive_s
         oldest_s = now_s
         for place, stack in list(self._idle.items()):
             kept = [one for one in stack if one.is_usable]
             expired = 0
-            while expired < len(kept) and now_s - kept[expired].idle_since_s >= self._keepalive_s:
+            while expired < len(kept) and now_s - kept[expired].idle_since_s >= keepalive_s:
                 kept[expired].abort()
                 expired += 1
             stack[:] = kept[expired:]
@@ -83,5 +110,5 @@ class Pool:
                 del self._idle[place]
         if self._idle:
             # Not for each connection: under load hundreds fall idle one after the other.
-            wait_s = max(oldest_s + self._keepalive_s - now_s, self._keepalive_s / 4)
+            wait_s = max(oldest_s + keepalive_s - now_s, keepalive_s / 4)
             self._timer = self._loop.call_later(wait_s, self._sweep)

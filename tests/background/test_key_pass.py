@@ -23,6 +23,7 @@ from cluster_gw.store.plan import Days
 from cluster_gw.store.rests import Rests
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.status_board import StatusBoard
+from cluster_gw.upstream.client import UpstreamClient
 from tests.background.fleet import Member
 from tests.pipeline.catalogs import make_catalog, make_key, make_route
 from tests.store.clocks import SharedClock
@@ -66,7 +67,10 @@ class Worker:
             server_now_ms=clock.server_now_ms,
         )
         self.orders = CheckOrders(*member.tools, server_now_ms=clock.server_now_ms)
+        self.upstream = UpstreamClient()
+        self.upstream.open()
         self.checks = KeyChecks(
+            self.upstream,
             rests,
             lambda target: rests.key_of([target.limits]),
             on_checked=lambda _target, _verdict: None,
@@ -138,6 +142,7 @@ class Worker:
     async def close(self) -> None:
         await self.key_pass.stop()
         await self.checks.stop()
+        await self.upstream.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.rests import KeyRecords, Rests
+from cluster_gw.upstream.client import UpstreamClient
 from tests.background.fleet import Member
 from tests.pipeline.catalogs import make_catalog, make_key, make_route
 from tests.store.clocks import SharedClock
@@ -49,7 +50,10 @@ class Worker:
         self.chance = 0.0
         self.rests = Rests(*member.tools, worker_id=name, server_now_ms=clock.server_now_ms)
         self.targets = self._targets(simulator, secrets)
+        self.upstream = UpstreamClient()
+        self.upstream.open()
         self.checks = KeyChecks(
+            self.upstream,
             self.rests,
             lambda target: self.rests.key_of([target.limits]),
             on_checked=lambda target, verdict: self.checked.append((target.key.id, verdict)),
@@ -104,6 +108,7 @@ class Worker:
 
     async def close(self) -> None:
         await self.checks.stop()
+        await self.upstream.close()
 
 
 async def test_key_that_is_well_is_used_again_after_half_of_its_rest(

@@ -68,6 +68,9 @@ class Turns:
     def call_soon(self, callback: Callable[..., object], *args: object) -> None:
         self._soon.append((callback, args))
 
+    def time(self) -> float:
+        return 0.0
+
     def create_future(self) -> asyncio.Future[None]:
         return asyncio.get_running_loop().create_future()
 

@@ -6,6 +6,8 @@ import pytest
 
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.upstream.client import DispatchLate, UpstreamCall, UpstreamClient
+from cluster_gw.upstream.proxy import Way
+from cluster_gw.upstream.reach import Reach
 from cluster_gw.upstream.response import UpstreamResponse
 from tests.upstream.raw_server import Peer, answering, ok, serving
 
@@ -227,12 +229,47 @@ async def test_caller_learns_of_the_first_byte_only_when_one_is_written(
     assert told == ["sent"]
 
 
-async def test_private_address_is_refused_on_the_connected_peer(client: UpstreamClient) -> None:
+async def test_private_address_is_never_connected_to_where_only_public_ones_may_be(
+    client: UpstreamClient,
+) -> None:
+    only_public = Way(reach=Reach.PUBLIC)
     async with serving(answering(ok(HELLO))) as server:
-        fault = await refused(client, call_of(server.url, public_only=True))
+        for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1"):
+            url = server.url.replace("127.0.0.1", host)
+            fault = await refused(client, call_of(url, way=only_public))
 
-        assert fault.message == "connect: address is not public"
-        assert fault.sent is Sent.NOT_SENT
+            assert (fault.kind, fault.sent) == (FaultKind.ADDRESS, Sent.NOT_SENT)
+        await opened(client, call_of(server.url))
+        fault = await refused(client, call_of(server.url, way=only_public))
+
+        assert (fault.kind, server.accepted) == (FaultKind.ADDRESS, 1)
+
+
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "2852039166", "[::ffff:a9fe:a9fe]", "100.100.100.200", "[fe80::1]"]
+)
+async def test_metadata_is_connected_to_by_nobody(client: UpstreamClient, host: str) -> None:
+    fault = await refused(client, call_of(f"http://{host}/latest/meta-data"))
+
+    assert (fault.kind, fault.sent) == (FaultKind.ADDRESS, Sent.NOT_SENT)
+
+
+async def test_a_get_has_no_body_and_is_not_taken_for_the_post_to_the_same_address(
+    client: UpstreamClient,
+) -> None:
+    seen: list[bytes] = []
+
+    async def script(peer: Peer) -> None:
+        while True:
+            seen.append(await peer.request())
+            peer.send(ok(HELLO))
+
+    async with serving(script) as server:
+        for call in (call_of(server.url), call_of(server.url, b"", method="GET")):
+            assert await (await opened(client, call)).read_body(100) == HELLO
+
+        assert [one.split(b" ")[0] for one in seen] == [b"POST", b"GET"]
+        assert seen[1].endswith(b"content-length: 0\r\n\r\n")
 
 
 async def test_closed_client_answers_with_a_fault(client: UpstreamClient) -> None:

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from cluster_gw.upstream.head import OWNED_HEADERS, constant_head, origin_head, request_head
 
-ORIGIN = origin_head("/v1/x", "host")
+ORIGIN = origin_head("POST", "/v1/x", "host")
 
 
 def head_of(headers: list[tuple[str, str]], size: int) -> bytes | None:

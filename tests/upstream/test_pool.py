@@ -8,11 +8,12 @@ import pytest
 
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.origin import Place
-from cluster_gw.upstream.pool import Pool
+from cluster_gw.upstream.pool import Pool, Reuse
 from tests.upstream.tape import PLACE, Tape
 
 ELSEWHERE = Place("127.0.0.1", 80, is_tls=True)
 KEEPALIVE_S = 30.0
+REUSE = Reuse(keepalive_s=KEEPALIVE_S, max_requests=3, max_age_s=100.0)
 
 
 class ManualLoop:
@@ -48,7 +49,7 @@ def loop() -> ManualLoop:
 
 @pytest.fixture
 def pool(loop: ManualLoop) -> Pool:
-    return Pool(cast("asyncio.AbstractEventLoop", loop), KEEPALIVE_S)
+    return Pool(cast("asyncio.AbstractEventLoop", loop), REUSE)
 
 
 def connected(pool: Pool, loop: ManualLoop, place: Place = PLACE) -> tuple[Connection, Tape]:
@@ -137,3 +138,39 @@ def test_closed_pool_keeps_nothing(pool: Pool, loop: ManualLoop) -> None:
 
     assert (idle[1].is_aborted, used[1].is_aborted) == (True, True)
     assert (pool.idle_count, loop.timers) == (0, [])
+
+
+def test_connection_carries_so_many_requests_and_no_more(pool: Pool, loop: ManualLoop) -> None:
+    connection, tape = connected(pool, loop)
+    for _ in range(REUSE.max_requests - 1):
+        pool.give(connection)
+        assert pool.take(PLACE) is connection
+    assert not tape.is_aborted, "what is under way on it is not cut"
+
+    pool.give(connection)
+
+    assert pool.take(PLACE) is None
+    assert tape.is_aborted
+
+
+def test_connection_that_is_old_carries_no_further_request(pool: Pool, loop: ManualLoop) -> None:
+    connection, tape = connected(pool, loop)
+    loop.now_s += REUSE.max_age_s - 1
+    pool.give(connection)
+    assert pool.take(PLACE) is connection
+
+    loop.now_s += 1
+    assert not tape.is_aborted, "what is under way on it is not cut"
+    pool.give(connection)
+
+    assert pool.take(PLACE) is None
+    assert tape.is_aborted
+
+
+def test_other_bounds_hold_from_then_on(pool: Pool, loop: ManualLoop) -> None:
+    connection, _ = connected(pool, loop)
+    pool.reuse = Reuse(max_requests=1)
+
+    pool.give(connection)
+
+    assert pool.take(PLACE) is None

@@ -69,6 +69,7 @@ CONSEQUENCES: Final[Mapping[FailureCode, Consequence]] = MappingProxyType(
         FailureCode.UPSTREAM_ERROR: SICK,
         FailureCode.TIMEOUT: SICK,
         FailureCode.CONNECT_FAILED: SICK,
+        FailureCode.REDIRECTED: SICK,
         FailureCode.STREAM_BROKEN: SICK,
         FailureCode.EMPTY_COMPLETION: SICK,
         FailureCode.CONTENT_REJECTED: SICK,

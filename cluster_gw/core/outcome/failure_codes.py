@@ -28,6 +28,9 @@ class FailureCode(StrEnum):
     TIMEOUT = "timeout"
     RATE_LIMITED = "rate_limited"
     CONNECT_FAILED = "connect_failed"
+    PROXY_FAILED = "proxy_failed"
+    ADDRESS_REFUSED = "address_refused"
+    REDIRECTED = "redirected"
     STREAM_BROKEN = "stream_broken"
     CONTENT_REJECTED = "content_rejected"
     CLIENT_ABORT = "client_abort"
@@ -107,6 +110,16 @@ MEANINGS: Final[Mapping[FailureCode, Meaning]] = MappingProxyType(
             retryable=True,
             blames_breaker=True,
             skip=SkipScope.PROVIDER,
+        ),
+        # What the operator put in between, or wrote down, says nothing of key, model or provider.
+        FailureCode.PROXY_FAILED: Meaning(
+            failure_class=FailureClass.NETWORK, retryable=True, skip=SkipScope.KEY
+        ),
+        FailureCode.ADDRESS_REFUSED: Meaning(
+            failure_class=FailureClass.NETWORK, skip=SkipScope.KEY
+        ),
+        FailureCode.REDIRECTED: Meaning(
+            failure_class=FailureClass.SERVER_ERROR, blames_breaker=True, skip=SkipScope.MODEL
         ),
         FailureCode.STREAM_BROKEN: Meaning(
             failure_class=FailureClass.NETWORK,

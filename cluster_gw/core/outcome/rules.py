@@ -23,6 +23,7 @@ from cluster_gw.core.outcome.gate import TRUNCATED_JSON as GATE_TRUNCATED_JSON
 
 NO_STATUS: Final = frozenset({None})
 SERVER_STATUSES: Final = frozenset(range(500, 600))
+REDIRECTS: Final = frozenset(range(300, 400))
 REFUSAL_STATUSES: Final = frozenset({None, 400, 401, 403, 422, 429})
 BODY_STATUSES: Final = frozenset({None, 400, 422})
 ANSWERED: Final = frozenset({FaultKind.HTTP_STATUS, FaultKind.IN_BAND})
@@ -99,9 +100,14 @@ OURS: Final = (
 
 TRANSPORT: Final = (
     Rule(code=FailureCode.CONNECT_FAILED, kinds=kinds(FaultKind.CONNECT)),
+    Rule(code=FailureCode.PROXY_FAILED, kinds=kinds(FaultKind.PROXY)),
+    Rule(code=FailureCode.ADDRESS_REFUSED, kinds=kinds(FaultKind.ADDRESS)),
     Rule(
         code=FailureCode.TIMEOUT,
-        kinds=kinds(FaultKind.CONNECT_TIMEOUT, FaultKind.HEADERS_TIMEOUT, FaultKind.STALL),
+        kinds=kinds(
+            *(FaultKind.CONNECT_TIMEOUT, FaultKind.WRITE_TIMEOUT, FaultKind.HEADERS_TIMEOUT),
+            FaultKind.STALL,
+        ),
     ),
     Rule(
         code=FailureCode.STREAM_BROKEN,
@@ -190,6 +196,7 @@ NO_SUCH_ANSWER: Final = re.compile(
 ABSENT_STATUSES: Final = frozenset({None, 400, 404})
 
 ANSWERS: Final = (
+    Rule(code=FailureCode.REDIRECTED, kinds=kinds(FaultKind.HTTP_STATUS), statuses=REDIRECTS),
     Rule(code=FailureCode.AUTH, statuses=frozenset({401})),
     Rule(code=FailureCode.AUTH, statuses=frozenset({None, 400}), words=KEY_INVALID),
     Rule(

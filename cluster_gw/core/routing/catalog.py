@@ -29,6 +29,7 @@ class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Bounds of the phases of one upstream call, seconds, each above 0."""
 
     connect_s: float = 5.0
+    write_s: float = 60.0
     first_byte_s: float = 60.0
     stall_s: float = 90.0
     total_s: float = 600.0
