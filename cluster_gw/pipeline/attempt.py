@@ -361,9 +361,7 @@ class Attempt:
         response = self._response
         if response is not None and response.status != 200:  # noqa: PLR2004
             # The status is known; only its body was slow.
-            return self.target.codec.decode_error(
-                response.status, response.headers, b"", self._clock.wall_ms(), self.target.secret
-            )
+            return error_fault(response, b"", self.target, self._clock.wall_ms())
         sent = Sent.UNKNOWN if self.dispatched else Sent.NOT_SENT
         if response is not None:
             sent = Sent.SENT
