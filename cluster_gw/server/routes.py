@@ -18,9 +18,11 @@ from cluster_gw.server.inference import Deps, Inference
 from cluster_gw.server.listing import Models
 from cluster_gw.server.token_counts import TokenCounts
 from cluster_gw.server.unserved import NO_SUCH_METHOD, unserved
+from cluster_gw.server.versions import Endpoint, VersionDoor
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.gemini import GenerateContent
+from cluster_gw.surfaces.messages import CountedMessages
 
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
@@ -38,7 +40,7 @@ class FrontDoor:
     endpoint answers its own exceptions.
     """
 
-    def __init__(self, hot: Mapping[str, Inference], gemini: GeminiDoor, rest: Starlette) -> None:
+    def __init__(self, hot: Mapping[str, Endpoint], gemini: GeminiDoor, rest: Starlette) -> None:
         self._hot = hot
         self._gemini = gemini
         self._rest = rest
@@ -74,8 +76,12 @@ ONLY_POST: Final = OnlyPost()
 def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
     models = Models(deps)
-    hot = {path: Inference(surface, deps) for path, surface in SURFACES.items()}
-    counts = TokenCounts(SURFACES[MESSAGES], deps)
+    hot: dict[str, Endpoint] = {
+        path: Inference(surface, deps) for path, surface in SURFACES.items()
+    }
+    messages = SURFACES[MESSAGES]
+    hot[MESSAGES] = VersionDoor(hot[MESSAGES], messages, deps)
+    counts = VersionDoor(TokenCounts(CountedMessages(), deps), messages, deps)
     app = Starlette(
         routes=[
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in hot.items()),

@@ -1,7 +1,7 @@
 """`POST /v1/messages`: Anthropic's API towards clients (rooms 2 and 9)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
@@ -51,6 +51,8 @@ REMEDIES: Final[Mapping[str, str]] = {
 class Messages:
     """Codec of the messages API; see `surfaces.base.Surface`."""
 
+    needs_length: ClassVar[bool] = True
+
     @property
     def dialect(self) -> Dialect:
         """Anthropic."""
@@ -70,6 +72,9 @@ class Messages:
             return misshapen(error)
         if excess is not None:
             return refused("invalid_request", excess.message, excess.param)
+        if facts.max_tokens is None and self.needs_length:
+            message = f"max_tokens: Field required. {REMEDIES['max_tokens']}"  # the vendor's words
+            return refused("invalid_request", message, "max_tokens")
         return request_of(fields, facts)
 
     def read_conversation(self, request: ChatRequest) -> Conversation:
@@ -111,6 +116,12 @@ class Messages:
     ) -> bytes:
         """The body of a buffered answer that came in another dialect."""
         return write({**message_json(answer, head), **(extensions or {})})
+
+
+class CountedMessages(Messages):
+    """Codec of requests that are only counted: they need no bound of an answer."""
+
+    needs_length: ClassVar[bool] = False
 
 
 def request_of(fields: Fields, facts: MessagesBody) -> ChatRequest:

@@ -67,6 +67,7 @@ async def test_repeated_lines_of_features_are_all_passed_on(
 ) -> None:
     gateway = await began(start, upstream)
     lines = [("anthropic-beta", "one-2025"), ("anthropic-beta", "two")]
+    lines.append(("anthropic-version", "2023-06-01"))
 
     url = f"{gateway.base_url}/v1/messages"
     async with http.post(url, json=ask("hi"), headers=lines) as response:

@@ -170,7 +170,11 @@ async def test_a_model_behind_another_api_is_told_as_its_system(
         await ask(http, gateway, talk(SYSTEM, FIRST, ANSWER, FIRST))
         foreign = other.bodies[-1]
         body = {"max_tokens": 9, "system": "be brief", "messages": [FIRST, ANSWER, FIRST]}
-        async with http.post(f"{gateway.base_url}/v1/messages", json=body) as response:
+        async with http.post(
+            f"{gateway.base_url}/v1/messages",
+            json=body,
+            headers={"anthropic-version": "2023-06-01"},
+        ) as response:
             assert response.status == 200
 
     assert MARK in str(foreign["system"])

@@ -43,7 +43,9 @@ class Sides(msgspec.Struct):
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Call as a client of another API."""
-        async with self.http.post(f"{self.gateway.base_url}{path}", json=body) as response:
+        headers = {"anthropic-version": "2023-06-01"}
+        url = f"{self.gateway.base_url}{path}"
+        async with self.http.post(url, json=body, headers=headers) as response:
             got = await response.json()
             assert response.status == 200, got
         return got

@@ -92,7 +92,11 @@ async def test_encrypted_reasoning_comes_back_through_a_client_of_anthropics_api
 ) -> None:
     async def ask(messages: list[Any]) -> bytes:
         body = {"model": "auto", "max_tokens": 99, "messages": messages, "stream": stream}
-        async with http.post(f"{gateway.base_url}/v1/messages", json=body) as got:
+        async with http.post(
+            f"{gateway.base_url}/v1/messages",
+            json=body,
+            headers={"anthropic-version": "2023-06-01"},
+        ) as got:
             assert got.status == 200
             return await got.read()
 

@@ -219,7 +219,9 @@ async def test_another_api_gets_its_thought_back_too(
     gateway = await start(**config)
     tool = {"name": "weather", "input_schema": {"type": "object"}}
     body = {"model": "d/think", "max_tokens": 50, "tools": [tool], "messages": [*ASKED]}
-    async with http.post(f"{gateway.base_url}/v1/messages", json=body) as response:
+    async with http.post(
+        f"{gateway.base_url}/v1/messages", json=body, headers={"anthropic-version": "2023-06-01"}
+    ) as response:
         use = next(
             block for block in (await response.json())["content"] if block["type"] == "tool_use"
         )
@@ -227,7 +229,9 @@ async def test_another_api_gets_its_thought_back_too(
     turns = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
     async with http.post(
-        f"{gateway.base_url}/v1/messages", json={**body, "messages": [*ASKED, *turns]}
+        f"{gateway.base_url}/v1/messages",
+        json={**body, "messages": [*ASKED, *turns]},
+        headers={"anthropic-version": "2023-06-01"},
     ) as response:
         assert response.status == 200
 

@@ -286,11 +286,13 @@ def test_an_answer_written_anew_says_the_same(
 
 
 BODIES = st.fixed_dictionaries(
-    {"messages": st.just([{"role": "user", "content": "hi"}])},
+    {
+        "messages": st.just([{"role": "user", "content": "hi"}]),
+        "max_tokens": st.integers(1, 2000),
+    },
     optional={
         "model": st.text(max_size=6),
         "stream": st.booleans(),
-        "max_tokens": st.integers(1, 2000),
         "system": st.text(max_size=4),
         "x_unknown": st.recursive(st.none() | st.integers(), st.lists, max_leaves=5),
         "tools": st.lists(st.just({"type": "web_search_20250305", "name": "w"}), max_size=2),

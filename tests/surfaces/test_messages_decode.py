@@ -28,6 +28,8 @@ DATA = {"type": "base64", "media_type": "image/png", "data": "aGk="}
 
 
 def decode(body: Any) -> ChatRequest | ErrorBody:
+    if isinstance(body, dict):
+        body = {"max_tokens": 9, **body}
     return SURFACE.decode_request(body if isinstance(body, bytes) else msgspec.json.encode(body))
 
 
