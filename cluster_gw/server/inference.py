@@ -147,9 +147,6 @@ class Inference:
             recalled = await self._recall(context, strategy)
         if isinstance(recalled, ErrorBody):
             return recalled
-        session, ranked = None, context
-        if question is not None:
-            session, ranked = await self._deps.shell.sessions.open(question, context)
         inputs = StrategyInputs(
             cursor=recalled.cursor,
             last_good=recalled.last_good,
@@ -159,8 +156,11 @@ class Inference:
             now_s=arrival.started_s,
             toolless=self._deps.shell.conditions.toolless,
         )
-        exchange = self._exchange(arrival, client, hints, ranked, inputs, recalled)
-        if session is not None:
+        if question is None:
+            exchange = self._exchange(arrival, client, hints, context, inputs, recalled)
+        else:
+            session, ranked = await self._deps.shell.sessions.open(question, context)
+            exchange = self._exchange(arrival, client, hints, ranked, inputs, recalled)
             exchange.session, exchange.memory_s = session, session.waited_s
             exchange.context = context  # what is reserved depends on the target
         return exchange
