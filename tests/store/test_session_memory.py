@@ -84,6 +84,19 @@ async def test_a_frozen_server_holds_up_one_read_and_then_none(
     assert memory.counts[("reasoning", Result.MISSING)] == 1
 
 
+async def test_a_loop_that_was_held_up_reads_what_has_arrived_before_it_gives_up(
+    client: RedisClient, redis_server: RedisServer, clock: ManualClock
+) -> None:
+    redis_server.command("SET", RECORD.name, "thought")
+    memory = memory_of(client, clock)
+    asked = memory.ask(RECORD)
+    await asyncio.sleep(0)  # the question leaves
+
+    time.sleep(2 * READ_S)  # noqa: ASYNC251 - what is shown is a loop that does not turn
+
+    assert await memory.told(RECORD, asked) == b"thought"
+
+
 async def test_without_a_server_reads_and_writes_are_lost_at_once(clock: ManualClock) -> None:
     client = RedisClient("redis://127.0.0.1:1/0", prefix="gw1")
     memory = memory_of(client, clock)
