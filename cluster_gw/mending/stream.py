@@ -292,9 +292,15 @@ class MendingDecoder:
     Args:
         decoder: of the upstream's dialect.
         mender: of this stream.
+        keeps: whether the events are also kept as they came, for as long as nothing was sent.
+
+    Attributes:
+        kept: those events.
     """
 
-    def __init__(self, decoder: StreamDecoder, mender: Mender) -> None:
+    def __init__(self, decoder: StreamDecoder, mender: Mender, *, keeps: bool = False) -> None:
+        self.kept: list[StreamEvent] = []
+        self._keeps = keeps
         self.mender = mender
         self.decoder = decoder
         self._is_over = False
@@ -317,6 +323,8 @@ class MendingDecoder:
     def mended(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Take events instead of bytes."""
         told: list[StreamEvent] = []
+        if self._keeps and not self.mender.is_committed:
+            self.kept += events
         for event in events:
             if self._is_over:
                 break

@@ -315,9 +315,13 @@ class Attempt:
     def _go_on(self, stream: OpenStream, mending: MendingDecoder) -> OpenStream:
         """Commit a stream that is mended."""
         told = committed(self._exchange, self.target, mending)
-        decoder = told.decoder
+        decoder, held = told.decoder, stream.held
         if self.heard is not None:
             decoder = ListeningDecoder(decoder, self.heard)
+        if told.instead is not None:
+            held, self.tally = told.instead, Tally(self._exchange.request.choices)
+            for event in held:
+                self.tally.add(event)
         for event in told.events:
             self.tally.add(event)
             if self.heard is not None:
@@ -325,7 +329,7 @@ class Attempt:
         return OpenStream(
             response=stream.response,
             decoder=decoder,
-            held=stream.held + told.events,
+            held=held + told.events,
             at_end=stream.at_end,
             anew=told.anew,
         )

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from cluster_gw.canonical.answer import Answer, Choice
-from cluster_gw.canonical.conversation import AnswerFormat, Text, ToolUse
+from cluster_gw.canonical.conversation import AnswerFormat, Media, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
@@ -38,11 +38,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         decoder: what reads the rest.
         events: more to send, after those that the peek held.
+        instead: to send in place of those, None to send them.
         anew: no frame of it may be passed on; all are written.
     """
 
     decoder: StreamDecoder
-    events: list[StreamEvent]
+    events: list[StreamEvent] = []
+    instead: list[StreamEvent] | None = None
     anew: bool = False
 
 
@@ -59,7 +61,9 @@ def mending_decoder(
     looks_after_calls = tools is not None and (policy.inline_calls or policy.tool_arguments)
     if not is_single(exchange.request) or not (policy.think_tags or looks_after_calls):
         return None
-    return MendingDecoder(decoder, mender_of(exchange, target))
+    return MendingDecoder(
+        decoder, mender_of(exchange, target), keeps=keeps_frames(exchange, target)
+    )
 
 
 def with_thoughts(
@@ -69,19 +73,35 @@ def with_thoughts(
     is_meant = exchange.runtime.policy.mending.think_tags and is_single(exchange.request)
     if not is_meant or not text.lstrip().startswith("<"):
         return None
-    return MendingDecoder(decoder, mender_of(exchange, target))
+    return MendingDecoder(
+        decoder, mender_of(exchange, target), keeps=keeps_frames(exchange, target)
+    )
 
 
 def committed(exchange: Exchange, target: Target, mending: MendingDecoder) -> Told:
     """Go on with a stream whose first answer is about to be sent; says what was mended."""
-    mender = mending.mender
+    mender, may_pass = mending.mender, keeps_frames(exchange, target)
+    if may_pass and mender.is_changed and any(is_signed(event) for event in mending.kept):
+        # Written anew, what the vendor signed would not be known to it again.
+        return Told(decoder=mending.decoder, instead=mending.kept)
     exchange.warnings = (*exchange.warnings, *mender.done)
-    may_pass = exchange.request.dialect is target.dialect and rewriting_of(exchange, target) is None
     if may_pass and not mender.is_changed:
         # Its frames travel on as they are, so nothing behind them may change any more.
         return Told(decoder=mending.decoder, events=mender.surrender())
     mender.is_committed = True
-    return Told(decoder=mending, events=[], anew=may_pass)
+    mending.kept = []
+    return Told(decoder=mending, anew=may_pass)
+
+
+def keeps_frames(exchange: Exchange, target: Target) -> bool:
+    """Whether a stream either keeps all of its frames or is written anew."""
+    return exchange.request.dialect is target.dialect and rewriting_of(exchange, target) is None
+
+
+def is_signed(event: StreamEvent) -> bool:
+    """Whether an event says what only its vendor can say again."""
+    is_proof = bool(event.signature) or event.is_redacted or event.has_media
+    return is_proof or any(call.signature for call in event.tool_calls)
 
 
 def mend_whole(
@@ -98,7 +118,7 @@ def mend_whole(
         before = target.codec.read_answer(completion)
     except UNREADABLE:
         return completion, foreign_answer(exchange, target, completion)  # a fault, if it matters
-    policy = exchange.runtime.policy.mending
+    is_native, policy = exchange.request.dialect is target.dialect, exchange.runtime.policy.mending
     mended = mend(
         before,
         lambda: mender_of(exchange, target),
@@ -108,15 +128,23 @@ def mend_whole(
     if isinstance(mended, Fault):
         return completion, mended
     after = mended.answer
-    if after is before:
-        is_native = exchange.request.dialect is target.dialect
+    rewriting = rewriting_of(exchange, target)
+    if after is before or (keeps_frames(exchange, target) and is_the_vendors_own(before)):
         return completion, None if is_native else to_be_written(exchange, before)
     exchange.warnings = (*exchange.warnings, *mended.done)
     completion = retold(completion, after)
-    rewriting = rewriting_of(exchange, target)
     if rewriting is None:
         return completion, to_be_written(exchange, after)
     return rewriting.rebodied(completion, before, after), None
+
+
+def is_the_vendors_own(answer: Answer) -> bool:
+    """Whether an answer says what only its vendor can say again, or what has no words here."""
+    parts = [part for choice in answer.choices for part in choice.parts]
+    return bool(answer.lost) or any(
+        isinstance(part, Media) or (isinstance(part, Thinking | ToolUse) and bool(part.signature))
+        for part in parts
+    )
 
 
 def needs_mending(exchange: Exchange, target: Target, completion: Completion) -> bool:

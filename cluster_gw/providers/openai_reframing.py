@@ -37,10 +37,10 @@ def reframed(frame: bytes, event: StreamEvent) -> bytes:
     spoken = choice.pop("delta", None) or choice.pop("message", None)
     spoken = spoken if isinstance(spoken, dict) else {}
     delta = {name: value for name, value in spoken.items() if name not in WRITTEN}
-    if event.text or ("role" in delta and not event.tool_calls):
-        delta["content"] = event.text
     if event.reasoning:
         delta[reasoning_name(spoken)] = event.reasoning
+    if event.text or ("role" in delta and not event.tool_calls):
+        delta["content"] = event.text
     if event.tool_calls:
         before = mappings(spoken.get("tool_calls"))
         delta["tool_calls"] = [fragment_json(call, before) for call in event.tool_calls]

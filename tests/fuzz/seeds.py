@@ -22,6 +22,7 @@ from cluster_gw.canonical.conversation import (
     Turn,
 )
 from cluster_gw.canonical.events import Usage
+from cluster_gw.wire.sse import encode_data
 from tests.fuzz.codecs import SECRET, head, streaming, surfaces
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -86,6 +87,16 @@ MORE = (
         b'{"name":"f","arguments":"{"}}]},"finish_reason":"stop"}],"usage":{"total_tokens":"3"}}'
     ),
 )
+ODD_TEXTS = (
+    "<think>First this.</think>\n\nThen that.",
+    '<think>hm</think><tool_call>{"name": "look", "arguments": {"a": [1]}}</tool_call>',
+    '<|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{"a":"[1]"}<|tool_call_end|>',
+    '<function=look>{"a": "\\\\"}</function><function=other>{}</function>',
+    '```json\n{"name": "free", "parameters": {"x": "}"}}\n```',
+    '{"a": "[1, {\\"b\\": 2}]"}',
+    '"{\\"a\\": []}"',
+    'Here you are: {"a": 1}, or [2].',
+)
 ERRORS = (
     b'{"error":{"message":"bad key %s","type":"t","code":"c","param":null}}' % SECRET.encode(),
     b'{"type":"error","error":{"type":"overloaded_error","message":"m"},"request_id":"r"}',
@@ -112,6 +123,12 @@ def bodies(kind: str) -> Iterator[bytes]:
     if kind in {"answer", "stream"}:
         told = head(is_native=False)
         yield from [surface.encode_answer(ANSWER, told) for surface in surfaces().values()]
+    if kind == "mending":
+        yield from [text.encode() for text in ODD_TEXTS]
+        yield from [
+            encode_data(msgspec.json.encode({"choices": [{"delta": {"content": text}}]}))
+            for text in ODD_TEXTS
+        ]
     if kind in {"answer", "error"}:
         yield from ERRORS
     if kind in {"answer", "request"}:

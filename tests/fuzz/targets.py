@@ -9,16 +9,20 @@ from typing import Any
 
 import msgspec
 
+from cluster_gw.canonical.conversation import AnswerFormat
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
-from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+from cluster_gw.mending.arguments import repaired
+from cluster_gw.mending.json_output import healed
 from cluster_gw.pipeline.translation import UNREADABLE
 from cluster_gw.providers.base import NotingProvider, Provider, StreamDecoder
 from cluster_gw.surfaces.base import StreamEncoder, Surface
 from cluster_gw.wire.content_encoding import ENCODINGS, ContentDecoder, ContentEncodingError
 from cluster_gw.wire.sse import SseFrame, SseFramer
 from tests.fuzz.codecs import SECRET, ArraySurface, head, providers, streaming, surfaces
+from tests.fuzz.mended import mended_text, mending
 
 Target = Callable[[bytes], None]
 
@@ -42,6 +46,7 @@ def targets() -> Mapping[str, Target]:
     }
     for name, codec in streaming().items():
         found[f"stream-{name}"] = partial(check_stream, codec)
+    found["mending"] = partial(check_mended, streaming()[Dialect.OPENAI])
     for name, codec in providers().items():
         found[f"answer-{name}"] = partial(check_answer, codec)
     for name, surface in surfaces().items():
@@ -154,6 +159,37 @@ def held_bytes(root: object) -> int:
         else:
             waiting += list(getattr(one, "__dict__", {}).values())
     return size
+
+
+def check_mended(codec: Provider, data: bytes) -> None:
+    """The same bytes as a text that is mended, and as a stream."""
+    check_mended_text(data)
+    check_mended_stream(codec, data)
+
+
+def check_mended_text(data: bytes) -> None:
+    """Any split of a text gives the same answer, and nothing is in it that was not there."""
+    step, text = (data[0] % 32 + 1 if data else 1), data[1:].decode("utf-8", "replace")
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    whole, split = mended_text([text] if text else []), mended_text(pieces)
+    assert whole == split
+    assert len(whole.text) + len(whole.reasoning) <= len(text)
+    assert not set(whole.text + whole.reasoning) - set(text)
+    for schema in (None, {"type": "object", "properties": {"a": {"type": "array"}}}):
+        better = repaired(text, schema)
+        assert better is None or repaired(better, schema) is None
+    found = healed(text, AnswerFormat())
+    assert found is None or found in text
+
+
+def check_mended_stream(codec: Provider, data: bytes) -> None:
+    """Mended events keep the laws of a stream, and their frames can be read again."""
+    stream, pieces = cut(data)
+    events = decoded(mending(codec), [stream])
+    assert decoded(mending(codec), pieces) == events
+    ends = [place for place, one in enumerate(events) if one.done or one.fault is not None]
+    assert ends in ([], [len(events) - 1])
+    check_written(surfaces()["chat-completions"], codec, events)
 
 
 def check_answer(codec: Provider, data: bytes) -> None:

@@ -336,3 +336,36 @@ async def test_words_before_a_call_of_the_same_dialect_leave_its_frames_alone(
 
     assert (found.text, found.calls) == ("Let me see.", [("look", {"city": "Ulm"})])
     assert found.warnings is None
+
+
+@BOTH_WAYS
+async def test_answer_that_its_vendor_signed_reaches_a_client_of_its_dialect_as_it_is(
+    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream], stream: bool
+) -> None:
+    gateway, upstream = claude
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"}
+    call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"days": "[1]"}}
+    upstream.answer = message(thought, call, stop_reason="tool_use")
+    body = {**chat("hi", stream=stream), "max_tokens": 9, "tools": CLAUDE_TOOLS}
+
+    async with http.post(f"{gateway.base_url}/v1/messages", json=body) as response:
+        raw = await response.read()
+
+    assert b'"c2lnbmVk"' in raw
+    assert "x-gw-warnings" not in response.headers
+    if not stream:
+        assert json.loads(raw) == upstream.answer
+
+
+@BOTH_WAYS
+async def test_arguments_of_the_same_dialect_are_put_right_before_anything_is_sent(
+    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream], stream: bool
+) -> None:
+    gateway, upstream = claude
+    call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"days": "[1]"}}
+    upstream.answer = message(call, stop_reason="tool_use")
+
+    found = await ask(http, gateway, "messages", chat("hi", stream=stream, tools=TOOLS))
+
+    assert (found.calls, found.reason) == ([("look", {"days": [1]})], "tool_calls")
+    assert found.warnings == "arguments of calls put right"
