@@ -20,6 +20,7 @@ PARAMETERS: Final = {
 }
 TOOLS: Final = [{"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}]
 CLAUDE_TOOLS: Final = [{"name": "look", "description": "d", "input_schema": PARAMETERS}]
+CLAUDE_HEADERS: Final = {"anthropic-version": "2023-06-01"}
 INLINE: Final = '<tool_call>{"name": "look", "arguments": {"city": "Ulm"}}</tool_call>'
 BROKEN: Final = '<tool_call>{"name": "look", "argum'
 JSON_WANTED: Final = {"response_format": {"type": "json_object"}}
@@ -66,7 +67,9 @@ def frames_of(raw: bytes) -> list[dict[str, Any]]:
 
 async def ask_claude(http: aiohttp.ClientSession, gateway: Gateway, body: dict[str, Any]) -> Got:
     body = {"max_tokens": 100, **body}
-    async with http.post(f"{gateway.base_url}/v1/messages", json=body) as response:
+    async with http.post(
+        f"{gateway.base_url}/v1/messages", json=body, headers=CLAUDE_HEADERS
+    ) as response:
         raw = await response.read()
         assert response.status == 200, raw
     found = Got(warnings=response.headers.get("x-gw-warnings"))
@@ -348,7 +351,9 @@ async def test_answer_that_its_vendor_signed_reaches_a_client_of_its_dialect_as_
     upstream.answer = message(thought, call, stop_reason="tool_use")
     body = {**chat("hi", stream=stream), "max_tokens": 9, "tools": CLAUDE_TOOLS}
 
-    async with http.post(f"{gateway.base_url}/v1/messages", json=body) as response:
+    async with http.post(
+        f"{gateway.base_url}/v1/messages", json=body, headers=CLAUDE_HEADERS
+    ) as response:
         raw = await response.read()
 
     assert b'"c2lnbmVk"' in raw
