@@ -1,16 +1,20 @@
-"""What the windows of each key count now, read from Redis for an operator."""
+"""What the windows and caps of each key count now, read from Redis for an operator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cluster_gw.app.base import Base
+from cluster_gw.core.limits.caps import CapsUse
 from cluster_gw.core.limits.usage import UNUSED, WindowUse
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.server.serving import Current
+from cluster_gw.store.cap_records import CapRecords
+from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.plan import SCOPE_MODEL, Plans
 from cluster_gw.store.survey import WINDOW, Survey
 
+CAPPED: Final = ("rpd", "tpd", "monthly_tokens")
 ONLY_WINDOWS: Final = frozenset({WINDOW})
 
 
@@ -26,6 +30,8 @@ class Windows:
         self._current = current
         self._plans = Plans(base.keys, base.scripts)
         self._survey = Survey(base.redis, base.scripts, base.keys)
+        self._caps = CapRecords(base.redis)
+        self._keys, self._clock = base.keys, base.clock
 
     async def list_rows(self) -> list[dict[str, Any]]:
         """Give one row for each key, with what its windows count and allow.
@@ -39,18 +45,46 @@ class Windows:
                 targets.setdefault((target.route.provider, target.key.id), []).append(target)
         every = [target.limits for of_key in targets.values() for target in of_key]
         used = (await self._survey.take(every, ONLY_WINDOWS)).windows
+        capped = {self._cap_record(one) for one in every if one.caps.needs_record()}
+        caps = await self._caps.look(capped, self._clock.wall_ms())
         return [
             {
                 "provider": provider,
                 "key": key,
                 "account": of_key[0].limits.account,
                 "windows": list(self._windows(of_key, used).values()),
+                "caps": self._caps_of(of_key[0].limits, caps),
             }
             for (provider, key), of_key in targets.items()
         ]
 
+    def _cap_record(self, limits: TargetLimits) -> str:
+        slot = self._keys.slot(limits.provider, limits.account)
+        return self._keys.key_caps(slot, limits.key)
+
+    def _caps_of(
+        self, limits: TargetLimits, used: Mapping[str, CapsUse | None]
+    ) -> dict[str, dict[str, float | None]] | None:
+        """Give what a key has used of its caps over all models; None where it has no caps."""
+        caps = limits.caps
+        if not caps.needs_record():
+            return None
+        use = used[self._cap_record(limits)]
+        if use is None:  # its record cannot be read
+            return {name: {"used": None, "limit": getattr(caps, name)} for name in CAPPED}
+        day, month = use.day_ends_ms or None, use.month_ends_ms or None
+        return {
+            "rpd": {"used": use.requests_day, "limit": caps.rpd, "ends_ms": day},
+            "tpd": {"used": use.tokens_day, "limit": caps.tpd, "ends_ms": day},
+            "monthly_tokens": {
+                "used": use.tokens_month,
+                "limit": caps.monthly_tokens,
+                "ends_ms": month,
+            },
+        }
+
     def _windows(
-        self, targets: Sequence[Target], used: dict[str, WindowUse]
+        self, targets: Sequence[Target], used: Mapping[str, WindowUse]
     ) -> dict[str, dict[str, Any]]:
         """Give each window once, by its name: relays of a model may share theirs."""
         found: dict[str, dict[str, Any]] = {}

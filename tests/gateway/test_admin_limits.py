@@ -9,7 +9,7 @@ from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post
 
-KEYS: Final = [
+KEYS: Final[list[dict[str, Any]]] = [
     {"id": "a1", "provider": "a", "secret": "s", "limits": {"rpm": 9, "concurrency": 4}},
     {"id": "a2", "provider": "a", "secret": "s", "account": "team"},
     {"id": "a3", "provider": "a", "secret": "s", "account": "team"},
@@ -71,3 +71,46 @@ async def test_calendar_day_says_when_it_ends(
 
     assert one["day_reset"] == "UTC"
     assert now_ms < one["day_ends_ms"] <= now_ms + 86_400_000
+
+
+async def test_caps_over_all_models_of_a_key_count_beside_the_windows(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    capped = {**KEYS[1], "caps": {"rpd": 7, "monthly_tokens": 9000}}
+    gateway = await start(keys=[capped, KEYS[2]], models=MODELS)
+    for _ in range(3):
+        await post(http, gateway.base_url, chat())
+    await gateway.engine.settle()
+
+    told = await rows(gateway)
+
+    assert told["a3"]["caps"] is None
+    caps, now_ms = told["a2"]["caps"], gateway.engine.deps.clock.wall_ms()
+    served = sum(one["rpd"]["used"] for one in told["a2"]["windows"])
+    assert (caps["rpd"]["used"], caps["rpd"]["limit"]) == (served, 7)
+    assert 0 < served < 4
+    assert caps["monthly_tokens"]["used"] > 0
+    assert caps["tpd"]["limit"] is None
+    assert now_ms < caps["rpd"]["ends_ms"] <= caps["monthly_tokens"]["ends_ms"]
+
+
+async def test_caps_that_cannot_be_read_are_told_as_unknown(start: Start) -> None:
+    keys = [{**KEYS[0], "caps": {"rpd": 7}}]
+    gateway = await start(keys=keys, models=MODELS, prefix="spoiltcaps")
+    await gateway.engine.redis.call("HSET", "spoiltcaps:w:{a.a1}:a1:_caps", "now", "1 2")
+
+    caps = (await rows(gateway))["a1"]["caps"]
+    assert caps["rpd"] == {"used": None, "limit": 7}
+    assert {one["used"] for one in caps.values()} == {None}
+
+
+async def test_while_redis_is_away_nothing_is_told(start: Start) -> None:
+    gateway = await start()
+    await gateway.engine.redis.close()
+
+    async with gateway.admin() as admin:
+        answers = [await admin.get("/api/limits"), await admin.get("/api/requests")]
+
+    assert {(one.status_code, one.json()["error"]["code"]) for one in answers} == {
+        (503, "redis_lost")
+    }

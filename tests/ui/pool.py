@@ -29,7 +29,7 @@ def running_group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
             {"id": "a1", "provider": "a", "secret": "s"},
             {"id": "a2", "provider": "a", "secret": "s", "enabled": False},
             {"id": "b1", "provider": "b", "secret": "s", "limits": {"rpm": 50}},
-            {"id": "c1", "provider": "c", "secret": "s"},
+            {"id": "c1", "provider": "c", "secret": "s", "caps": {"monthly_tokens": 80_000}},
         ],
         "models": [
             {"provider": "a", "model": "m0", "tools": False, "limits": {"rpm": 40, "tpd": 90_000}},

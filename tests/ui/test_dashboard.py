@@ -271,7 +271,8 @@ def test_key_that_rests_says_for_how_long_also_where_the_clock_of_the_browser_is
     page = visit.open("keys", "#keys")
 
     row = page.locator("#keys tbody > tr", has=page.get_by_text("c1", exact=True))
-    expect(row).to_contain_text(re.compile(r"c/m3: .+, ends in (1\.0 h|59 min)"))
+    expect(row).to_contain_text(re.compile(r"c/m3: rests \(.+\), ends in (1\.0 h|59 min)"))
+    expect(row).to_contain_text("of 80000")
     page = visit.open("explain", "#body")
     page.get_by_label("Body").fill(json.dumps({**CHAT, "model": "limited"}))
     page.get_by_role("button", name="Explain", exact=True).click()
@@ -431,3 +432,54 @@ def test_what_is_unfolded_and_focused_stays_so_when_the_page_is_read_again(visit
 
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
     assert page.locator("details[open]").count() == 1
+
+
+def test_question_goes_out_as_it_was_typed(visit: Visit) -> None:
+    page = visit.open("explain", "#body")
+    typed = '{"messages": [{"role": "user", "content": "hello"}], "seed": 12345678901234567890}'
+    page.get_by_label("Body").fill(typed)
+    page.get_by_label("Headers").fill("X-Gw-Session-Id: s1\nuser-agent:me")
+    with page.expect_request("**/api/explain") as asked:
+        page.get_by_role("button", name="Explain", exact=True).click()
+    page.wait_for_selector("#ranking")
+
+    sent = asked.value.post_data or ""
+    assert typed in sent
+    assert json.loads(sent)["headers"] == {"X-Gw-Session-Id": "s1", "user-agent": "me"}
+
+
+def test_metrics_are_read_whatever_their_labels_say(visit: Visit) -> None:
+    page = visit.open("overview", "#keys")
+    text = '# HELP x y\nx{a="q\\"},{",b="l\\\\n\\n"} 3\nx{a="2"} 1e3\nempty 0\n'
+
+    told = page.evaluate(
+        "async (text) => { const {parseMetrics, total} = await import('/ui/metrics.js');"
+        "const all = parseMetrics(text); return [all.get('x'), total(all, 'x'), all.size] }",
+        text,
+    )
+
+    samples = [
+        {"labels": {"a": 'q"},{', "b": "l\\n\n"}, "value": 3},
+        {"labels": {"a": "2"}, "value": 1000},
+    ]
+    assert told == [samples, 1003, 2]
+
+
+def test_shown_tree_becomes_what_is_drawn_even_with_names_that_occur_twice(visit: Visit) -> None:
+    page = visit.open("overview", "#keys")
+
+    told = page.evaluate(
+        """async () => {
+        const {h, show} = await import('/ui/dom.js');
+        const top = h('div', {});
+        const draw = (names) => show(top, names.map((name) => h('p', {'data-key': name}, name)));
+        const seen = [];
+        for (const names of ['abc', 'cab', 'aab', 'b', 'bbaac', '', 'ca']) {
+          draw([...names]);
+          seen.push(top.textContent);
+        }
+        return seen;
+        }"""
+    )
+
+    assert told == ["abc", "cab", "aab", "b", "bbaac", "", "ca"]

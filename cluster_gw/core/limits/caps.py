@@ -54,3 +54,46 @@ def implied_weight(cap_tokens: int | None, model_tokens: int | None) -> float:
     if not cap_tokens or not model_tokens:
         return 1.0
     return min(cap_tokens / model_tokens, HEAVIEST)
+
+
+class CapsUse(msgspec.Struct, frozen=True, kw_only=True):
+    """What a key has used of its caps; the default is a key that was never used.
+
+    Attributes:
+        requests_day: of the present day.
+        tokens_day: the same in weighted tokens.
+        tokens_month: of the present month, not weighted.
+        day_ends_ms: first instant after that day, ms since the epoch; 0 when nothing counts in it.
+        month_ends_ms: the same of the month.
+    """
+
+    requests_day: int = 0
+    tokens_day: float = 0.0
+    tokens_month: int = 0
+    day_ends_ms: int = 0
+    month_ends_ms: int = 0
+
+
+UNUSED_CAPS: Final = CapsUse()
+
+
+def caps_use_at(numbers: tuple[int, ...], now_ms: int) -> CapsUse:
+    """Tell the use of a key's caps at `now_ms`.
+
+    Args:
+        numbers: of the field `now` of its record, in order: day, its end in ms, requests, weighted
+            tokens in thousandths, month, its end in ms, tokens, and more.
+        now_ms: the server's clock, ms since the epoch.
+    """
+    _, day_ends_ms, requests, weighted, _, month_ends_ms, tokens = numbers[:7]
+    if now_ms >= day_ends_ms:
+        requests = weighted = day_ends_ms = 0
+    if now_ms >= month_ends_ms:
+        tokens = month_ends_ms = 0
+    return CapsUse(
+        requests_day=requests,
+        tokens_day=weighted / WEIGHT_SCALE,
+        tokens_month=tokens,
+        day_ends_ms=day_ends_ms,
+        month_ends_ms=month_ends_ms,
+    )

@@ -3,8 +3,11 @@ from hypothesis import strategies as st
 
 from cluster_gw.core.limits.caps import (
     HEAVIEST,
+    UNUSED_CAPS,
     WEIGHT_SCALE,
     Caps,
+    CapsUse,
+    caps_use_at,
     implied_weight,
     overlay_caps,
     scale_weight,
@@ -59,3 +62,15 @@ def test_a_model_can_use_its_own_day_but_not_more_than_the_cap(cap: int, own: in
 @given(weight=st.floats(0, HEAVIEST))
 def test_weights_are_kept_to_a_thousandth(weight: float) -> None:
     assert abs(scale_weight(weight) - weight * WEIGHT_SCALE) <= 0.5
+
+
+def test_use_ends_with_its_day_and_its_month() -> None:
+    numbers = (20260131, 1000, 5, 2500, 202601, 3000, 70, 0)
+
+    before, next_day, next_month = (caps_use_at(numbers, now_ms) for now_ms in (999, 1000, 3000))
+
+    assert before == CapsUse(
+        requests_day=5, tokens_day=2.5, tokens_month=70, day_ends_ms=1000, month_ends_ms=3000
+    )
+    assert next_day == CapsUse(tokens_month=70, month_ends_ms=3000)
+    assert next_month == UNUSED_CAPS

@@ -75,16 +75,16 @@ function write(token) {
 export const session = new Session();
 
 /**
- * Calls the admin API with the token.
+ * Calls the admin API with the token; sends `body` as JSON, or `text`, which is JSON already.
  *
  * Throws a Fault for whatever is no answer of 2xx; one that says that the token is wrong or the API
  * is off also ends the session.
  */
-export async function ask(path, { method = "GET", body, ifMatch, signal } = {}) {
+export async function ask(path, { method = "GET", body, text, ifMatch, signal } = {}) {
   const headers = { ...session.header };
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  if (sent !== undefined) headers["content-type"] = "application/json";
   if (ifMatch !== undefined) headers["if-match"] = String(ifMatch);
-  const sent = body === undefined ? undefined : JSON.stringify(body);
   const response = await send(path, { method, headers, body: sent, signal });
   const told = await parsed(response);
   if (response.ok) return told;

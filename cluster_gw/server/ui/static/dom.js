@@ -73,7 +73,7 @@ function syncChildren(old, fresh) {
   const plain = [];
   for (const child of old.childNodes) {
     const key = keyOf(child);
-    if (key) keyed.set(key, child);
+    if (key && !keyed.has(key)) keyed.set(key, child);
     else plain.push(child);
   }
   let place = old.firstChild;

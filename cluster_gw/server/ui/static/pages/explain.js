@@ -52,18 +52,17 @@ function forecastForm(answer) {
 
   async function foresee(event) {
     event.preventDefault();
-    let asked;
+    let text;
     try {
-      asked = { request: JSON.parse(body.value), surface: surface.value,
-        client: client.value.trim() || null, headers: readHeaders(headers.value),
-        sample: sample.checked };
+      text = question(body.value, { surface: surface.value, client: client.value.trim() || null,
+        headers: readHeaders(headers.value), sample: sample.checked });
     } catch (error) {
       show(answer, notice("error", h("p", {}, error.message)));
       return;
     }
     show(answer, empty("Asking …"));
     try {
-      const told = await ask("api/explain", { method: "POST", body: asked });
+      const told = await ask("api/explain", { method: "POST", text });
       show(answer, verdict(told), explanation(told, firstToBeTried(told)));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -81,6 +80,12 @@ function forecastForm(answer) {
   h("div", { class: "field check" }, sample,
     h("label", { for: "sample" }, "Draw as for a real request, instead of means")),
   h("button", { type: "submit", class: "primary" }, "Explain"));
+}
+
+/** The question as text: the request goes out as it was typed, long numbers and all. */
+function question(request, more) {
+  JSON.parse(request);
+  return `{"request": ${request}, ${JSON.stringify(more).slice(1)}`;
 }
 
 function readHeaders(text) {

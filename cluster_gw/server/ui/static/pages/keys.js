@@ -7,6 +7,8 @@ import { badge, empty, field, given, meter, notice, section, table } from "../pa
 
 const BOUNDS = [["rpm", "requests a minute"], ["rpd", "requests a day"], ["tpm", "tokens a minute"],
   ["tpd", "tokens a day"], ["concurrency", "at once"]];
+const CAPS = [["rpd", "requests a day"], ["tpd", "weighted tokens a day"],
+  ["monthly_tokens", "tokens a month"]];
 const KINDS = { healthy: "good", unknown: "dull", invalid: "bad", disabled: "bad" };
 
 const KEYS_SHOWN = 200;
@@ -71,6 +73,7 @@ function rowsOf({ keys, health, limits, held }) {
   const name = (provider, key) => JSON.stringify([provider, key]);
   const status = new Map(health.items.map((one) => [name(one.provider, one.key), one]));
   const windows = new Map(limits.items.map((one) => [name(one.provider, one.key), one.windows]));
+  const caps = new Map(limits.items.map((one) => [name(one.provider, one.key), one.caps]));
   const rests = new Map();
   const breakers = new Map();
   for (const row of held.rows) {
@@ -83,6 +86,7 @@ function rowsOf({ keys, health, limits, held }) {
     return { name: own, key, state, health: status.get(own), windows: windows.get(own) ?? [],
       rests: [...(rests.get(own)?.values() ?? [])],
       breakers: [...(breakers.get(own)?.values() ?? [])],
+      caps: caps.get(own) ?? null,
       haystack: [key.id, key.provider, key.account, state].join(" ").toLowerCase() };
   });
 }
@@ -102,9 +106,9 @@ const COLUMNS = [
     h("div", { class: "note" }, key.account === key.id
       ? key.provider : `${key.provider}, account ${key.account}`)] },
   { name: "State", cell: (row) => [badge(KINDS[row.state] ?? "warn", words(row.state)), checked(row)] },
-  { name: "Windows", kind: "windows", cell: ({ windows }) => windowsOf(windows) },
+  { name: "Windows", kind: "windows", cell: ({ windows, caps }) => [capsOf(caps), windowsOf(windows)] },
   { name: "Rests", cell: ({ rests }) => holds(rests, (one) =>
-    `${one.about}: ${words(one.source)}, ends ${within(one.expires_in_ms)}`) },
+    `${one.about}: rests (${words(one.source)}), ends ${within(one.expires_in_ms)}`) },
   { name: "Breakers", cell: ({ breakers }) => holds(breakers, (one) =>
     `${one.about}: ${words(one.state)} after ${one.failures} failures, trial ${within(one.until_in_ms)}`) },
 ];
@@ -128,6 +132,18 @@ function windowsOf(windows) {
       h("summary", {}, bounded.length ? "All counts" : "No limits; counts"),
       firstOf(windows, false)),
   ];
+}
+
+/** What a provider caps over all models of a key. */
+function capsOf(caps) {
+  if (caps === null) return null;
+  return h("div", { class: "window", "data-key": "caps" }, h("div", { class: "note" }, "provider's caps"),
+    CAPS.filter(([name]) => caps[name].limit !== null).map(([name, words]) => {
+      const { used, limit, ends_ms: ends } = caps[name];
+      const what = ends ? `${words}, ends ${until(ends)}` : words;
+      return used === null ? h("p", { class: "note" }, `${words}: cannot be read`)
+        : meter(what, used, limit);
+    }));
 }
 
 function firstOf(windows, onlyBounded) {

@@ -13,7 +13,7 @@ const PRESETS = ["intelligence", "speed", "budget"];
 export function routingPage(name) {
   const draft = new Draft();
   const frame = h("div", { class: "editor" });
-  const told = h("div", { id: "told", role: "status" });
+  const told = h("div", { id: "told", role: "status", tabindex: "-1" });
   const query = name ? `?combo=${encodeURIComponent(name)}` : "";
   const reread = () => frame.dispatchEvent(new Event("page:read"));
   const redraw = (focus) => {
@@ -56,6 +56,7 @@ export function routingPage(name) {
       show(told, error.status === 412 ? conflict() : failed("It was not changed.", error));
     }
     draft.forget();
+    told.focus();
     reread();
   }
 
