@@ -41,15 +41,17 @@ def command(host: str | None, port: int | None, admin_port: int | None, workers:
     environ |= {f"GW_DEMO_{name}_PORT": str(number) for name, number in ports.items()}
     folder = RuntimeDir()
     try:
-        path = folder.path / "demo.json"
-        path.write_bytes(msgspec.json.encode(demo_document(environ)))
+        path, data_dir = folder.path / "demo.json", folder.path / "data"
+        document = demo_document(environ)
+        path.write_bytes(msgspec.json.encode(document))
         loaded = load(path, environ)
         settings = loaded.settings
+        path.write_bytes(msgspec.json.encode(standing_alone(document, settings, data_dir)))
         options = GroupOptions(
             loaded=loaded,
             config_path=path,
             environ=environ,
-            data_dir=folder.path / "data",
+            data_dir=data_dir,
             companions=tuple(
                 _companion(folder.path, simulator)
                 for simulator in simulators(ports["FAST"], ports["STEADY"])
@@ -57,7 +59,7 @@ def command(host: str | None, port: int | None, admin_port: int | None, workers:
             hang_up_ends=True,
         )
         log = Log(console=settings.telemetry.log == "text")
-        text = greeting(settings, added_presets(environ))
+        text = greeting(settings, added_presets(environ), path)
         return run_group(options, log, lambda: say(text))
     finally:
         folder.remove()
@@ -82,6 +84,32 @@ def demo_document(environ: Mapping[str, str]) -> dict[str, Any]:
             {"id": f"{name}-env", "provider": name, "secret": f"env:{PRESETS[name].env}"}
         )
     return document
+
+
+def standing_alone(document: dict[str, Any], settings: Settings, data_dir: Path) -> dict[str, Any]:
+    """Give the document as another shell can use it: addresses and Redis stand in it.
+
+    Only keys of real providers stay references to the environment.
+    """
+    server = settings.server
+    addresses = {
+        "host": str(server.host),
+        "port": int(server.port),
+        "admin_host": str(server.admin_host),
+        "admin_port": int(server.admin_port),
+    }
+    providers = {
+        name: {**given, "base_url": str(settings.providers[name].base_url)}
+        if "base_url" in given
+        else given
+        for name, given in document["providers"].items()
+    }
+    return {
+        **document,
+        "server": {**document["server"], **addresses},
+        "redis": {**document.get("redis", {}), "data_dir": str(data_dir)},
+        "providers": providers,
+    }
 
 
 def added_presets(environ: Mapping[str, str]) -> list[str]:
@@ -118,12 +146,13 @@ def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:
     )
 
 
-def greeting(settings: Settings, added: Sequence[str] = ()) -> str:
+def greeting(settings: Settings, added: Sequence[str] = (), path: Path = Path("demo.json")) -> str:
     """Give what is printed when the demo can be called: three lines to paste into a shell.
 
     Args:
         settings: what runs.
         added: presets that were added because their keys are in the environment.
+        path: of the configuration, for other commands.
     """
     server = settings.server
     data = f"http://{host_port(server.host, server.port)}"
@@ -139,6 +168,12 @@ def greeting(settings: Settings, added: Sequence[str] = ()) -> str:
             f"curl -s {called}/chat/completions {body} -d '{EXAMPLE}'",
             f"curl -sN {called}/chat/completions {body} -d '{STREAMED}'",
             f"curl -s {called}/models {login}",
+            "",
+            "Where a request would go now, and what Redis holds; from another shell:",
+            "",
+            f"export GW_CONFIG={shlex.quote(str(path))}",
+            f"echo '{EXAMPLE}' | cluster-gw explain --request -",
+            "cluster-gw redis KEYS 'gw1:*'",
             "",
             *([_tell_of(added), ""] if added else []),
             "Ctrl-C ends it.",

@@ -183,6 +183,8 @@ def unservable(facts: CompletionsBody) -> ErrorBody | None:
         return chatless("logprobs", "use POST /v1/chat/completions, whose logprobs have its form")
     if facts.best_of is not None and facts.best_of > (facts.n or 1):
         return chatless("best_of", "ask for all of them by n and choose yourself")
+    if facts.best_of is not None and facts.best_of < (facts.n or 1):
+        return refused("invalid_request", "best_of must not be less than n.", "best_of")
     return None
 
 

@@ -130,14 +130,32 @@ def printed_lines(process: "subprocess.Popen[str]") -> list[str]:
         lines.append(line.rstrip("\n"))
         if line.startswith("Ctrl-C"):
             break
-    return [line for line in lines if line.startswith("curl ")]
+    return lines
+
+
+def told_from_another_shell(printed: list[str]) -> list[str]:
+    """What the commands print that look at a running demo."""
+    shared = next(line for line in printed if line.startswith("export GW_CONFIG="))
+    own = f"{shlex.quote(sys.executable)} -m cluster_gw "
+    lines = [line for line in printed if "cluster-gw " in line and "ready on" not in line]
+    return [
+        subprocess.run(
+            ["sh", "-c", f"{shared}\n{line.replace('cluster-gw ', own)}"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        ).stdout
+        for line in lines
+    ]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the lines are for curl")
 def test_the_printed_lines_work_as_printed_and_ctrl_c_leaves_nothing(
     demo: "subprocess.Popen[str]", short_folder: Path
 ) -> None:
-    lines = printed_lines(demo)
+    printed = printed_lines(demo)
+    lines = [line for line in printed if line.startswith("curl ")]
     started = children(demo.pid)
 
     replies = [
@@ -150,6 +168,9 @@ def test_the_printed_lines_work_as_printed_and_ctrl_c_leaves_nothing(
     assert replies[1].rstrip().endswith("data: [DONE]")
     names = [model["id"] for model in msgspec.json.decode(replies[2])["data"]]
     assert {"auto", "spread", "sim-fast/sim-small", "sim-steady/sim-large"} <= set(names)
+    explained, keys = told_from_another_shell(printed)
+    assert "sim-fast/sim-small" in explained
+    assert "gw1:" in keys
     demo.send_signal(signal.SIGINT)
     assert demo.wait(15) == 0
     assert len(started) == 5

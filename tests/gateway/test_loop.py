@@ -139,6 +139,7 @@ async def test_the_deadline_of_the_client_is_a_504_and_frees_the_provider(
     )
 
     assert (response.status, code_of(body)) == (504, "deadline_exceeded")
+    assert b"raise X-Gw-Timeout" in body
     await asyncio.sleep(0.05)
     assert simulator.stats()["totals"]["in_flight"] == 0
     assert simulator.stats()["totals"]["requests"] == 1

@@ -291,9 +291,12 @@ def stop_words(failed: Sequence[AttemptRecord], stop: StopReason | None) -> str 
     """Why the request gave up although candidates were left; None when it did not."""
     if failed and failed[-1].code is FailureCode.HEDGE_ABORT:
         stop = StopReason.TIME_BUDGET
+    if failed and failed[-1].code is FailureCode.DEADLINE:
+        stop = StopReason.DEADLINE
     return {
         StopReason.TIME_BUDGET: "(stopped early: retry time budget exceeded)",
         StopReason.ATTEMPTS: "(stopped early: attempt limit reached)",
         StopReason.CONSECUTIVE_FAILS: "(stopped early: too many upstream failures in a row)",
-        StopReason.DEADLINE: "(stopped early: the deadline of the request passed)",
+        StopReason.DEADLINE: "(stopped early: the deadline of the request passed; raise "
+        "X-Gw-Timeout, or ask for a faster model)",
     }.get(stop or StopReason.NO_CANDIDATE)
