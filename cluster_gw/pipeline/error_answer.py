@@ -49,10 +49,11 @@ def redirect_fault(response: UpstreamResponse, secret: str | None) -> Fault:
     status = response.status
     where = _host_of(response.headers.get("location", ""))
     told = f" to {where}" if where else ""
+    lower = None if secret is None else secret.lower()  # as the host is
     return Fault(
         kind=FaultKind.HTTP_STATUS,
         status=status,
-        message=redact(f"redirects{told} (status {status}), which is not followed", secret),
+        message=redact(f"redirects{told} (status {status}), which is not followed", secret, lower),
     )
 
 
