@@ -5,23 +5,23 @@ few facts routing needs. Answers in the same dialect pass through as bytes.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
-from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
-from cluster_gw.surfaces import chat_facts
+from cluster_gw.surfaces import chat_facts, wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_answer import answer_json, says
 from cluster_gw.surfaces.chat_bounds import excess_of, excess_of_body
 from cluster_gw.surfaces.chat_conversation import conversation_of
-from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.chat_repair import repair
 from cluster_gw.surfaces.chat_split import LONG_BYTES, read_split
-from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream, extended
-from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.chat_stream import PassedStream, WrittenStream
+from cluster_gw.surfaces.json_surface import JsonSurface
+from cluster_gw.surfaces.refusals import excessive, unread
 from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
@@ -29,32 +29,24 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
     read_fields,
-    write,
 )
 from cluster_gw.wire.openai_chat import CHAT_READER, ChatBody
-from cluster_gw.wire.sse import encode_comment, encode_data
 
-KEEPALIVE: Final = encode_comment(b"keep-alive")
-
-REMEDIES: Final[Mapping[str, str]] = {
-    "messages": "Send an array with at least one message.",
-    "role": "Give every message a role such as system, user or assistant.",
-    "content": "Send a string, an array of parts, or null.",
-    "model": "Send a name from GET /v1/models, or leave it out for the default.",
-    "n": "Send a whole number from 1 to 128.",
-    "stream": "Send true or false without quotes.",
-    "tools": "Send an array of tool objects, or leave it out.",
-    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
-    "provider": "Send an object with order, only, ignore or sort, or leave it out.",
-    "order": "Send an array of at most 32 provider names.",
-    "only": "Send an array of at most 32 provider names.",
-    "allow_fallbacks": "Send true or false without quotes.",
-    "ignore": "Send an array of at most 32 provider names.",
-    "sort": "Send price, throughput or latency, or leave it out.",
-}
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **wishes.REMEDIES,
+        "messages": "Send an array with at least one message.",
+        "role": "Give every message a role such as system, user or assistant.",
+        "content": "Send a string, an array of parts, or null.",
+        "model": "Send a name from GET /v1/models, or leave it out for the default.",
+        "n": "Send a whole number from 1 to 128.",
+        "stream": "Send true or false without quotes.",
+        "tools": "Send an array of tool objects, or leave it out.",
+    }
+)
 
 
-class ChatCompletions:
+class ChatCompletions(JsonSurface):
     """Codec of the chat completions API; see `surfaces.base.Surface`."""
 
     @property
@@ -71,12 +63,10 @@ class ChatCompletions:
                 # Mostly there are none, and most questions are about them.
                 in_parts = [one for one in facts.messages if type(one.content) is list]
                 excess = excess_of(facts, in_parts, len(body))
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error, REMEDIES)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         if excess is not None:
-            return refused("invalid_request", excess.message, excess.param)
+            return excessive(excess)
         repair(fields, facts, in_parts)
         return request_of(fields, facts, is_plain=not in_parts)
 
@@ -90,37 +80,12 @@ class ChatCompletions:
             return PassedStream(include_usage=head.include_usage)
         return WrittenStream(head)
 
-    def encode_keepalive(self) -> bytes:
-        """A comment line."""
-        return KEEPALIVE
-
-    def status_of(self, error: ErrorBody) -> int:
-        """As it is."""
-        return error.status
-
-    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """The body of an error answer."""
-        return error_body(error, request_id)
-
-    def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """One data event with the error object; no end marker may follow."""
-        return encode_data(error_body(error, request_id))
-
     def unsaid(self, answer: Answer) -> tuple[str, ...]:
         """Sounds, documents and thoughts that are not shown."""
         return unsaid_of(answer, says)
 
-    def encode_completion(
-        self, completion: Completion, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer, untouched unless there is something to add."""
-        return extended(completion.raw, extensions) if extensions else completion.raw
-
-    def encode_answer(
-        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer that came in another dialect."""
-        return write({**answer_json(answer, head), **(extensions or {})})
+    def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
+        return answer_json(answer, head)
 
 
 def read_members(body: bytes) -> tuple[Fields, ChatBody]:

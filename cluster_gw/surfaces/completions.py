@@ -18,9 +18,9 @@ from cluster_gw.surfaces.chat_answer import usage_json
 from cluster_gw.surfaces.chat_bounds import MAX_ITEMS, is_crowded
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.chat_conversation import conversation_of
-from cluster_gw.surfaces.chat_errors import error_body
 from cluster_gw.surfaces.completions_stream import TextStream, choice_json, says
-from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.json_surface import JsonSurface
+from cluster_gw.surfaces.refusals import refused, unread
 from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -37,7 +37,6 @@ from cluster_gw.wire.openai_completions import (
     PROMPT_READER,
     CompletionsBody,
 )
-from cluster_gw.wire.sse import encode_data
 
 DEFAULT_MAX_TOKENS: Final = 128
 OURS: Final = ("prompt", "echo", "suffix", "logprobs", "best_of")
@@ -48,7 +47,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Completions:
+class Completions(JsonSurface):
     """Codec of the legacy completions API; see `surfaces.base.Surface`."""
 
     @property
@@ -64,10 +63,8 @@ class Completions:
                 return refused("invalid_request", message, None)
             fields = read_fields(body)
             facts = COMPLETIONS_READER.read(body)
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error, REMEDIES)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         prompt = prompt_of(facts)
         if isinstance(prompt, ErrorBody):
             return prompt
@@ -80,22 +77,6 @@ class Completions:
     def stream_encoder(self, head: StreamHead) -> StreamEncoder:
         """What writes one stream for the client."""
         return TextStream(head)
-
-    def encode_keepalive(self) -> bytes:
-        """A comment line."""
-        return CHAT.encode_keepalive()
-
-    def status_of(self, error: ErrorBody) -> int:
-        """As it is."""
-        return error.status
-
-    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """The body of an error answer."""
-        return error_body(error, request_id)
-
-    def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """One data event with the error object; no end marker may follow."""
-        return encode_data(error_body(error, request_id))
 
     def unsaid(self, answer: Answer) -> tuple[str, ...]:
         """Everything but words."""
@@ -116,10 +97,7 @@ class Completions:
             document["usage"] = given["usage"]
         return write({**document, **(extensions or {})})
 
-    def encode_answer(
-        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer that came in another dialect."""
+    def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
         document: dict[str, Any] = {
             "id": f"cmpl-{head.id}",
             "object": "text_completion",
@@ -136,7 +114,7 @@ class Completions:
         }
         if answer.usage is not None:
             document["usage"] = usage_json(answer.usage)
-        return write({**document, **(extensions or {})})
+        return document
 
 
 def choices_of(completion: Completion) -> list[dict[str, Any]]:

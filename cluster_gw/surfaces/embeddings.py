@@ -5,6 +5,7 @@ is always passed on.
 """
 
 from collections.abc import Mapping, Sequence, Sized
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -13,9 +14,10 @@ from cluster_gw.canonical.embedding import EmbeddingAsk
 from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import wishes
 from cluster_gw.surfaces.chat_bounds import without_strings
 from cluster_gw.surfaces.chat_completions import ChatCompletions
-from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.refusals import refused, unread
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -27,14 +29,15 @@ from cluster_gw.wire.json_codec import (
 from cluster_gw.wire.openai_embeddings import EMBEDDINGS_READER, MAX_INPUTS, EmbeddingsBody
 
 MAX_VALUES: Final = 1_000_000  # a few times what the vendor takes; more would hold up the worker
-REMEDIES: Final[Mapping[str, str]] = {
-    "input": "Send a string, an array of strings, an array of token numbers or of such arrays.",
-    "model": "Name an embedding model; GET /v1/models marks them.",
-    "dimensions": "Send a whole number above 0, or leave it out.",
-    "encoding_format": 'Send "float" or "base64", or leave it out.',
-    "sort": "Send price, throughput or latency, or leave it out.",
-    "provider": "Send an object with order, only, ignore or sort, or leave it out.",
-}
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **wishes.REMEDIES,
+        "input": "Send a string, an array of strings, an array of token numbers or of such arrays.",
+        "model": "Name an embedding model; GET /v1/models marks them.",
+        "dimensions": "Send a whole number above 0, or leave it out.",
+        "encoding_format": 'Send "float" or "base64", or leave it out.',
+    }
+)
 
 Input = str | list[str | int | list[int]]
 
@@ -49,10 +52,8 @@ class Embeddings(ChatCompletions):
         try:
             fields = read_fields(body)
             facts = EMBEDDINGS_READER.read(body)
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error, REMEDIES)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         return find_problem(facts) or request_of(fields, facts)
 
     def encode_vectors(self, items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:

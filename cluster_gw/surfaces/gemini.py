@@ -5,15 +5,15 @@ the body travels on untouched to an upstream of this dialect.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
-from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.surfaces.chat_stream import extended
 from cluster_gw.surfaces.gemini_answer import answer_json, says
 from cluster_gw.surfaces.gemini_conversation import conversation_of
 from cluster_gw.surfaces.gemini_errors import error_body
@@ -30,6 +30,8 @@ from cluster_gw.surfaces.gemini_stream import (
     PassedStream,
     WrittenStream,
 )
+from cluster_gw.surfaces.json_surface import JsonSurface
+from cluster_gw.surfaces.refusals import excessive, unread
 from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.gemini import FACTS_READER, FactsBody, FactsConfig
@@ -39,23 +41,25 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
     read_fields,
-    write,
 )
 
-REMEDIES: Final[Mapping[str, str]] = {
-    "contents": "Send an array with at least one content.",
-    "parts": 'Send an array of parts, such as [{"text": "hello"}].',
-    "role": "Send user or model.",
-    "systemInstruction": "Send a content with text parts.",
-    "candidateCount": "Send a whole number from 1 to 128.",
-    "tools": "Send an array of tool objects, or leave it out.",
-    "generationConfig": "Send an object, or leave it out.",
-}
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **wishes.REMEDIES,
+        "contents": "Send an array with at least one content.",
+        "parts": 'Send an array of parts, such as [{"text": "hello"}].',
+        "role": "Send user or model.",
+        "systemInstruction": "Send a content with text parts.",
+        "candidateCount": "Send a whole number from 1 to 128.",
+        "tools": "Send an array of tool objects, or leave it out.",
+        "generationConfig": "Send an object, or leave it out.",
+    }
+)
 NO_CONFIG: Final = FactsConfig()
 MODELS: Final = "models/"
 
 
-class GenerateContent:
+class GenerateContent(JsonSurface):
     """Codec of one call of the API; see `surfaces.base.Surface`.
 
     Args:
@@ -89,12 +93,10 @@ class GenerateContent:
                 fields = read_fields(body)
                 facts = FACTS_READER.read(body)
                 excess = excess_of(facts, len(body))
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         if excess is not None:
-            return refused("invalid_request", excess.message, excess.param)
+            return excessive(excess)
         kept = kept_elsewhere(facts)
         if kept is not None:
             return not_kept(kept)
@@ -115,10 +117,6 @@ class GenerateContent:
         """A comment line, or a blank one between the items of an array."""
         return self._framing.keepalive
 
-    def status_of(self, error: ErrorBody) -> int:
-        """As it is."""
-        return error.status
-
     def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
         """The body of an error answer; a client that reads an array gets one."""
         body = error_body(error, request_id)
@@ -132,17 +130,8 @@ class GenerateContent:
         """Thoughts that are not shown."""
         return unsaid_of(answer, says)
 
-    def encode_completion(
-        self, completion: Completion, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer, untouched unless there is something to add."""
-        return extended(completion.raw, extensions) if extensions else completion.raw
-
-    def encode_answer(
-        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer that came in another dialect."""
-        return write({**answer_json(answer, head), **(extensions or {})})
+    def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
+        return answer_json(answer, head)
 
 
 class CountTokens(GenerateContent):
@@ -153,13 +142,11 @@ class CountTokens(GenerateContent):
         try:
             excess = excess_of_body(body)
             if excess is not None:
-                return refused("invalid_request", excess.message, excess.param)
+                return excessive(excess)
             body = in_camel_case(body, COUNTING)
             inner = read_fields(body).get("generateContentRequest")
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         return super().decode_request(body if inner is None else bytes(inner))
 
 
@@ -189,16 +176,6 @@ def request_of(fields: Fields, facts: FactsBody, model: str, *, stream: bool) ->
     )
 
 
-def misshapen(error: UnexpectedShapeError) -> ErrorBody:
-    """The error of a body that is JSON but not of the format; names the path and a remedy."""
-    if not error.path:
-        return refused("invalid_json", "The body must be a JSON object.", None)
-    name = error.path.rpartition(".")[2].partition("[")[0]
-    remedy = REMEDIES.get(name)
-    message = f"{error.path} {error.problem}."
-    return refused("invalid_request", f"{message} {remedy}" if remedy else message, error.path)
-
-
 def not_kept(param: str) -> ErrorBody:
     """The error of a name for something that nobody keeps here, so it is somebody else's."""
     return ErrorBody(
@@ -207,11 +184,4 @@ def not_kept(param: str) -> ErrorBody:
         code="response_not_found",
         param=param,
         message=f"{param}: no files and no caches are kept here; send their contents in place.",
-    )
-
-
-def refused(code: str, message: str, param: str | None) -> ErrorBody:
-    """A 400."""
-    return ErrorBody(
-        status=400, type="invalid_request_error", code=code, message=message, param=param
     )

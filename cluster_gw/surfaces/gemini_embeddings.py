@@ -14,10 +14,11 @@ from cluster_gw.canonical.embedding import EmbeddingAsk, EmbeddingForm
 from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import wishes
 from cluster_gw.surfaces.embeddings import MAX_VALUES, holds_too_much
 from cluster_gw.surfaces.gemini import MODELS, GenerateContent
 from cluster_gw.surfaces.gemini_facts import parts_of
-from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.refusals import refused, unread
 from cluster_gw.surfaces.wishes import PROVIDER, take_wishes
 from cluster_gw.wire.gemini_embeddings import (
     BATCH_NAMES,
@@ -45,11 +46,11 @@ WISHES: Final = frozenset({PROVIDER, "models"})
 SAID: Final = frozenset({"content", "model", "outputDimensionality"})
 REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        **wishes.REMEDIES,
         "content": 'Send a content such as {"parts": [{"text": "hello"}]}.',
         "parts": 'Send an array of parts, such as [{"text": "hello"}].',
         REQUESTS: "Send an array of requests as embedContent takes them.",
         "outputDimensionality": "Send a whole number above 0, or leave it out.",
-        PROVIDER: "Send an object with order, only, ignore or sort, or leave it out.",
     }
 )
 
@@ -68,10 +69,8 @@ class EmbedContent(GenerateContent):
             return refused("invalid_request", message, None)
         try:
             return self._decode(body)
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error, REMEDIES)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
 
     def encode_vectors(self, items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:
         """The body of an answer that no upstream wrote as it is wanted."""

@@ -1,22 +1,24 @@
 """`POST /v1/messages`: Anthropic's API towards clients (rooms 2 and 9)."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
-from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces import wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_bounds import excess_of_body
-from cluster_gw.surfaces.chat_stream import extended
+from cluster_gw.surfaces.json_surface import JsonSurface
 from cluster_gw.surfaces.messages_answer import message_json, says
 from cluster_gw.surfaces.messages_bounds import excess_of_messages
 from cluster_gw.surfaces.messages_conversation import conversation_of
 from cluster_gw.surfaces.messages_errors import messages_error_body, vendor_status
 from cluster_gw.surfaces.messages_facts import talk_of
 from cluster_gw.surfaces.messages_stream import PassedMessages, WrittenMessages, error_event
+from cluster_gw.surfaces.refusals import excessive, refused, unread
 from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.surfaces.wishes import take_wishes
 from cluster_gw.wire.anthropic_messages import MESSAGES_READER, MessagesBody
@@ -25,30 +27,30 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
     read_fields,
-    write,
 )
 from cluster_gw.wire.sse import encode_event
 
 PING: Final = encode_event(b"ping", b'{"type":"ping"}')
 
-REMEDIES: Final[Mapping[str, str]] = {
-    "messages": "Send an array with at least one message.",
-    "role": "Give every message the role user or assistant.",
-    "content": "Send a string or an array of content blocks.",
-    "type": "Give every block a type such as text, image, tool_use or tool_result.",
-    "system": "Send a string or an array of text blocks.",
-    "max_tokens": "Send a whole number from 1.",
-    "model": "Send a name from GET /v1/models, or leave it out for the default.",
-    "stream": "Send true or false without quotes.",
-    "tools": "Send an array of tool objects, or leave it out.",
-    "tool_choice": "Send an object such as {\"type\": \"auto\"}, or leave it out.",
-    "stop_sequences": "Send an array of strings.",
-    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
-    "provider": "Send an object with order, only or ignore, or leave it out.",
-}  # fmt: skip
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **wishes.REMEDIES,
+        "messages": "Send an array with at least one message.",
+        "role": "Give every message the role user or assistant.",
+        "content": "Send a string or an array of content blocks.",
+        "type": "Give every block a type such as text, image, tool_use or tool_result.",
+        "system": "Send a string or an array of text blocks.",
+        "max_tokens": "Send a whole number from 1.",
+        "model": "Send a name from GET /v1/models, or leave it out for the default.",
+        "stream": "Send true or false without quotes.",
+        "tools": "Send an array of tool objects, or leave it out.",
+        "tool_choice": 'Send an object such as {"type": "auto"}, or leave it out.',
+        "stop_sequences": "Send an array of strings.",
+    }
+)
 
 
-class Messages:
+class Messages(JsonSurface):
     """Codec of the messages API; see `surfaces.base.Surface`."""
 
     needs_length: ClassVar[bool] = True
@@ -66,12 +68,10 @@ class Messages:
                 fields = read_fields(body)
                 facts = MESSAGES_READER.read(body)
                 excess = excess_of_messages(facts, len(body))
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         if excess is not None:
-            return refused("invalid_request", excess.message, excess.param)
+            return excessive(excess)
         if facts.max_tokens is None and self.needs_length:
             message = f"max_tokens: Field required. {REMEDIES['max_tokens']}"  # the vendor's words
             return refused("invalid_request", message, "max_tokens")
@@ -105,17 +105,8 @@ class Messages:
         """What is shown rather than said."""
         return unsaid_of(answer, says)
 
-    def encode_completion(
-        self, completion: Completion, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer, untouched unless there is something to add."""
-        return extended(completion.raw, extensions) if extensions else completion.raw
-
-    def encode_answer(
-        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer that came in another dialect."""
-        return write({**message_json(answer, head), **(extensions or {})})
+    def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
+        return message_json(answer, head)
 
 
 class CountedMessages(Messages):
@@ -147,21 +138,4 @@ def request_of(fields: Fields, facts: MessagesBody) -> ChatRequest:
         user=None if facts.metadata is None else facts.metadata.user_id,
         wishes=take_wishes(fields, facts) if has_wishes else None,
         fields=fields,
-    )
-
-
-def misshapen(error: UnexpectedShapeError) -> ErrorBody:
-    """The error of a body that is JSON but not of the format; names the path and a remedy."""
-    if not error.path:
-        return refused("invalid_json", "The body must be a JSON object.", None)
-    name = error.path.rpartition(".")[2].partition("[")[0]
-    remedy = REMEDIES.get(name)
-    message = f"{error.path} {error.problem}."
-    return refused("invalid_request", f"{message} {remedy}" if remedy else message, error.path)
-
-
-def refused(code: str, message: str, param: str | None) -> ErrorBody:
-    """A 400."""
-    return ErrorBody(
-        status=400, type="invalid_request_error", code=code, message=message, param=param
     )

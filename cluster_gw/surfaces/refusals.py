@@ -1,9 +1,24 @@
-"""Errors of requests that OpenAI's APIs do not take."""
+"""Errors of requests that a surface does not take."""
 
 from collections.abc import Mapping
 
 from cluster_gw.errors import ErrorBody
-from cluster_gw.wire.json_codec import UnexpectedShapeError
+from cluster_gw.surfaces.chat_bounds import Excess
+from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError
+
+
+def unread(
+    error: InvalidJsonError | UnexpectedShapeError, remedies: Mapping[str, str]
+) -> ErrorBody:
+    """The error of a body that is no JSON, or not of the format; see `misshapen`."""
+    if isinstance(error, UnexpectedShapeError):
+        return misshapen(error, remedies)
+    return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
+
+
+def excessive(excess: Excess) -> ErrorBody:
+    """The error of a request above a bound."""
+    return refused("invalid_request", excess.message, excess.param)
 
 
 def misshapen(error: UnexpectedShapeError, remedies: Mapping[str, str]) -> ErrorBody:

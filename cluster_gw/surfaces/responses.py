@@ -5,19 +5,18 @@ reaches what another one left there; only answers of upstreams of this API can b
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation
-from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
-from cluster_gw.surfaces import responses_facts
+from cluster_gw.surfaces import responses_facts, wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.surfaces.chat_bounds import Excess, is_crowded
-from cluster_gw.surfaces.chat_errors import error_body
-from cluster_gw.surfaces.chat_stream import extended
-from cluster_gw.surfaces.refusals import misshapen, refused
+from cluster_gw.surfaces.chat_bounds import is_crowded
+from cluster_gw.surfaces.json_surface import JsonSurface
+from cluster_gw.surfaces.refusals import excessive, refused, unread
 from cluster_gw.surfaces.responses_answer import answer_json, says
 from cluster_gw.surfaces.responses_conversation import conversation_of
 from cluster_gw.surfaces.responses_stream import PassedStream, error_event
@@ -29,32 +28,25 @@ from cluster_gw.wire.json_codec import (
     InvalidJsonError,
     UnexpectedShapeError,
     read_fields,
-    write,
 )
 from cluster_gw.wire.openai_responses import RESPONSES_READER, ResponsesBody
-from cluster_gw.wire.sse import encode_comment
 
-KEEPALIVE: Final = encode_comment(b"keep-alive")
-
-REMEDIES: Final[Mapping[str, str]] = {
-    "input": "Send a text, or an array of items such as messages.",
-    "role": "Give every message a role such as system, user or assistant.",
-    "content": "Send a string or an array of parts.",
-    "instructions": "Send a text, or leave it out.",
-    "model": "Send a name from GET /v1/models, or leave it out for the default.",
-    "stream": "Send true or false without quotes.",
-    "tools": "Send an array of tool objects, or leave it out.",
-    "max_output_tokens": "Send a whole number, or leave it out.",
-    "models": "Send an array of at most 32 names from GET /v1/models, or leave it out.",
-    "provider": "Send an object with order, only or ignore, or leave it out.",
-    "order": "Send an array of at most 32 provider names.",
-    "only": "Send an array of at most 32 provider names.",
-    "ignore": "Send an array of at most 32 provider names.",
-    "allow_fallbacks": "Send true or false without quotes.",
-}
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **wishes.REMEDIES,
+        "input": "Send a text, or an array of items such as messages.",
+        "role": "Give every message a role such as system, user or assistant.",
+        "content": "Send a string or an array of parts.",
+        "instructions": "Send a text, or leave it out.",
+        "model": "Send a name from GET /v1/models, or leave it out for the default.",
+        "stream": "Send true or false without quotes.",
+        "tools": "Send an array of tool objects, or leave it out.",
+        "max_output_tokens": "Send a whole number, or leave it out.",
+    }
+)
 
 
-class Responses:
+class Responses(JsonSurface):
     """Codec of the Responses API; see `surfaces.base.Surface`."""
 
     @property
@@ -69,10 +61,8 @@ class Responses:
                 return excessive(responses_facts.TOO_MANY)
             fields = read_fields(body)
             facts = RESPONSES_READER.read(body)
-        except InvalidJsonError as error:
-            return refused("invalid_json", f"The body is no valid JSON: {error}.", None)
-        except UnexpectedShapeError as error:
-            return misshapen(error, REMEDIES)
+        except (InvalidJsonError, UnexpectedShapeError) as error:
+            return unread(error, REMEDIES)
         excess = responses_facts.excess_of(facts)
         if excess is not None:
             return excessive(excess)
@@ -86,18 +76,6 @@ class Responses:
         """What writes one stream for the client."""
         return PassedStream() if head.is_native else WrittenStream(head)
 
-    def encode_keepalive(self) -> bytes:
-        """A comment line."""
-        return KEEPALIVE
-
-    def status_of(self, error: ErrorBody) -> int:
-        """As it is."""
-        return error.status
-
-    def encode_error(self, error: ErrorBody, request_id: str) -> bytes:
-        """The body of an error answer."""
-        return error_body(error, request_id)
-
     def encode_stream_error(self, error: ErrorBody, request_id: str) -> bytes:
         """One `error` event; nothing may follow it."""
         return error_event(error, request_id, None)
@@ -106,17 +84,8 @@ class Responses:
         """Sounds, documents, and images by their address."""
         return unsaid_of(answer, says)
 
-    def encode_completion(
-        self, completion: Completion, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer, untouched unless there is something to add."""
-        return extended(completion.raw, extensions) if extensions else completion.raw
-
-    def encode_answer(
-        self, answer: Answer, head: StreamHead, extensions: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """The body of a buffered answer that came in another dialect."""
-        return write({**answer_json(answer, head), **(extensions or {})})
+    def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
+        return answer_json(answer, head)
 
 
 def request_of(fields: Fields, facts: ResponsesBody) -> ChatRequest:
@@ -175,11 +144,6 @@ def unknown_state(facts: ResponsesBody) -> ErrorBody | None:
         return not_found(path, f"{path}: no files are kept here; {remedy}.")
     message = f"{path} refers to an item by its id, and none are kept here; send the item."
     return refused("invalid_request", message, path)
-
-
-def excessive(excess: Excess) -> ErrorBody:
-    """The error of a request above a bound."""
-    return refused("invalid_request", excess.message, excess.param)
 
 
 def not_found(param: str, message: str) -> ErrorBody:

@@ -4,6 +4,8 @@ The names are the gateway's own, so no upstream must see them; what else stands 
 none of ours and travels on.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from cluster_gw.canonical.request import Wishes
@@ -13,6 +15,17 @@ from cluster_gw.wire.openai_chat import ProviderWishes, SortWish
 MODELS: Final = "models"
 PROVIDER: Final = "provider"
 OURS: Final = ("order", "only", "ignore", "allow_fallbacks", "sort")
+REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        MODELS: "Send an array of at most 32 names from GET /v1/models, or leave it out.",
+        PROVIDER: "Send an object with order, only, ignore or sort, or leave it out.",
+        "order": "Send an array of at most 32 provider names.",
+        "only": "Send an array of at most 32 provider names.",
+        "ignore": "Send an array of at most 32 provider names.",
+        "allow_fallbacks": "Send true or false without quotes.",
+        "sort": "Send price, throughput or latency, or leave it out.",
+    }
+)
 NO_PROVIDER: Final = ProviderWishes()
 
 

@@ -14,6 +14,7 @@ from cluster_gw.surfaces.base import StreamHead, Surface
 from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
 from cluster_gw.surfaces.gemini_embeddings import BatchEmbedContents, EmbedContent
 from cluster_gw.surfaces.gemini_stream import ArrayFraming
+from cluster_gw.surfaces.messages import CountedMessages
 
 SECRET = "sk-0f3c9a7e51b24d68"
 VECTORS = EmbeddingModel(family="vectors", dimensions=3)
@@ -53,6 +54,7 @@ def surfaces() -> Mapping[str, Surface]:
     found = {path.removeprefix("/v1/").replace("/", "-"): one for path, one in SURFACES.items()}
     found["gemini"] = GenerateContent("m")
     found["gemini-counting"] = CountTokens("m")
+    found["messages-counting"] = CountedMessages()
     found["gemini-embedding"] = EmbedContent("m")
     found["gemini-embeddings"] = BatchEmbedContents("m")
     return found
