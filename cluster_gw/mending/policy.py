@@ -22,12 +22,3 @@ class MendingPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     tool_arguments: bool = True
     json_output: bool = True
     lone_reasoning: bool = True
-
-
-OFF = MendingPolicy(
-    think_tags=False,
-    inline_calls=False,
-    tool_arguments=False,
-    json_output=False,
-    lone_reasoning=False,
-)

@@ -204,16 +204,18 @@ class Attempt:
         if not exchange.request.stream:
             completion, self.answer = rescued_whole(exchange, target, body)
             return gated(exchange, completion) if self.answer is not None else None
-        events = rescued_events(exchange, target, body)
+        return self._rescued_stream(body, response)
+
+    def _rescued_stream(self, body: bytes, source: UpstreamResponse) -> OpenStream | Broken | None:
+        events = rescued_events(self._exchange, self.target, body)
         if not events:
             return None
-        for event in events:
-            self.tally.add(event)
-        rejection = rejection_of(exchange, events)
+        self._count_anew(events)
+        rejection = rejection_of(self._exchange, events)
         if rejection is not None:
             return Broken(fault=rejection, tally=self.tally)
-        decoder = target.codec.stream_decoder(target.secret)
-        return OpenStream(response=response, decoder=decoder, held=events, at_end=True, anew=True)
+        decoder = self.target.codec.stream_decoder(self.target.secret)
+        return OpenStream(response=source, decoder=decoder, held=events, at_end=True, anew=True)
 
     async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s
@@ -260,8 +262,9 @@ class Attempt:
     def _looked_after(self, decoder: StreamDecoder) -> StreamDecoder:
         """The decoder of a stream that is mended from its start; who listens hears it mended."""
         self._mending = mending_decoder(self._exchange, self.target, decoder)
-        found = decoder if self._mending is None else self._mending
-        return found if self.heard is None else ListeningDecoder(found, self.heard)
+        if self._mending is not None:
+            return self._mending
+        return decoder if self.heard is None else ListeningDecoder(decoder, self.heard)
 
     def _weigh(
         self,
@@ -293,6 +296,10 @@ class Attempt:
                     )
                     return stream if self._mending is None else self._go_on(stream, self._mending)
                 case Reject(fault=fault):
+                    if FAILED_GENERATION in event.raw:
+                        rescued = self._rescued_stream(event.raw, response)
+                        if rescued is not None:
+                            return rescued
                     return Broken(fault=fault, tally=self.tally)
                 case _:
                     pass
@@ -314,25 +321,26 @@ class Attempt:
 
     def _go_on(self, stream: OpenStream, mending: MendingDecoder) -> OpenStream:
         """Commit a stream that is mended."""
-        told = committed(self._exchange, self.target, mending)
-        decoder, held = told.decoder, stream.held
+        told = committed(self._exchange, self.target, mending, stream.held)
+        self._count_anew(told.held)
+        decoder = told.decoder
         if self.heard is not None:
             decoder = ListeningDecoder(decoder, self.heard)
-        if told.instead is not None:
-            held, self.tally = told.instead, Tally(self._exchange.request.choices)
-            for event in held:
-                self.tally.add(event)
-        for event in told.events:
-            self.tally.add(event)
-            if self.heard is not None:
-                self.heard.add(event)
         return OpenStream(
             response=stream.response,
             decoder=decoder,
-            held=held + told.events,
+            held=told.held,
             at_end=stream.at_end,
             anew=told.anew,
         )
+
+    def _count_anew(self, events: list[StreamEvent]) -> None:
+        """Forget what the stream has said: it says this instead."""
+        self.tally = Tally(self._exchange.request.choices)
+        for event in events:
+            self.tally.add(event)
+            if self.heard is not None:
+                self.heard.add(event)
 
     async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
         self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)

@@ -37,14 +37,12 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         decoder: what reads the rest.
-        events: more to send, after those that the peek held.
-        instead: to send in place of those, None to send them.
+        held: what is to be sent first.
         anew: no frame of it may be passed on; all are written.
     """
 
     decoder: StreamDecoder
-    events: list[StreamEvent] = []
-    instead: list[StreamEvent] | None = None
+    held: list[StreamEvent]
     anew: bool = False
 
 
@@ -78,19 +76,21 @@ def with_thoughts(
     )
 
 
-def committed(exchange: Exchange, target: Target, mending: MendingDecoder) -> Told:
-    """Go on with a stream whose first answer is about to be sent; says what was mended."""
+def committed(
+    exchange: Exchange, target: Target, mending: MendingDecoder, held: list[StreamEvent]
+) -> Told:
+    """Go on with a stream whose first events are about to be sent; says what was mended."""
     mender, may_pass = mending.mender, keeps_frames(exchange, target)
     if may_pass and mender.is_changed and any(is_signed(event) for event in mending.kept):
         # Written anew, what the vendor signed would not be known to it again.
-        return Told(decoder=mending.decoder, instead=mending.kept)
+        return Told(decoder=mending.decoder, held=mending.kept)
     exchange.warnings = (*exchange.warnings, *mender.done)
     if may_pass and not mender.is_changed:
         # Its frames travel on as they are, so nothing behind them may change any more.
-        return Told(decoder=mending.decoder, events=mender.surrender())
+        return Told(decoder=mending.decoder, held=held + mender.surrender())
     mender.is_committed = True
     mending.kept = []
-    return Told(decoder=mending, anew=may_pass)
+    return Told(decoder=mending, held=held, anew=may_pass)
 
 
 def keeps_frames(exchange: Exchange, target: Target) -> bool:

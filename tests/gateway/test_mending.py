@@ -1,6 +1,7 @@
 """Mended answers as clients get them, buffered and streamed, within a dialect and across."""
 
 import json
+import sys
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -207,10 +208,10 @@ async def test_arguments_are_judged_after_they_were_put_right(
     ] * 2
 
 
-@BOTH_WAYS
 @BOTH_APIS
+@pytest.mark.parametrize(("stream", "in_band"), [(False, False), (True, False), (True, True)])
 async def test_call_that_the_platform_could_not_read_is_rescued_from_its_error(
-    start: Start, http: aiohttp.ClientSession, api: str, stream: bool
+    start: Start, http: aiohttp.ClientSession, api: str, stream: bool, in_band: bool
 ) -> None:
     gateway = await start()
     error = {
@@ -219,8 +220,11 @@ async def test_call_that_the_platform_could_not_read_is_rescued_from_its_error(
         "code": "tool_use_failed",
         "failed_generation": '<function=look>{"city": "Ulm"}</function>',
     }
-    fault = {"kind": "status", "code": 400, "body": {"error": error}}
-    body = chat(steer(id=f"g{api}{stream}", fault=fault, times=1), stream=stream, tools=TOOLS)
+    fault: dict[str, Any] = {"kind": "status", "code": 400, "body": {"error": error}}
+    if in_band:
+        fault = {"kind": "in_band_error", "error": error, "at_frame": 1}
+    name = f"g{api}{stream}{in_band}"
+    body = chat(steer(id=name, fault=fault, times=1), stream=stream, tools=TOOLS)
 
     found = await ask(http, gateway, api, body)
 
@@ -374,3 +378,24 @@ async def test_arguments_of_the_same_dialect_are_put_right_before_anything_is_se
 
     assert (found.calls, found.reason) == ([("look", {"days": [1]})], "tool_calls")
     assert found.warnings == "arguments of calls put right"
+
+
+@BOTH_WAYS
+async def test_plain_answers_come_by_nothing_of_mending(
+    start: Start, http: aiohttp.ClientSession, stream: bool
+) -> None:
+    gateway = await start()
+    met: list[str] = []
+
+    def note(frame: Any, what: str, _: Any) -> None:
+        if what == "call" and "/mending" in frame.f_code.co_filename:
+            met.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        found = await ask_chat(http, gateway, chat("hello", stream=stream))
+    finally:
+        sys.setprofile(None)
+
+    assert found.text
+    assert met == []
