@@ -7,6 +7,7 @@ from typing import Final
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.routing import Route
 
 from cluster_gw.server.ui.hosts import may_show
@@ -131,6 +132,13 @@ async def test_name_that_anybody_could_point_here_is_refused(path: str, host: st
     assert answer.status_code == 403
     assert "server.ui_hosts" in answer.text
     assert host == "" or host not in answer.text
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "evil.example"]])
+def test_request_names_one_host(hosts: list[str]) -> None:
+    headers = Headers(raw=[(b"host", host.encode()) for host in hosts])
+
+    assert Dashboard(KNOWN).answer("GET", "/ui", headers).status_code == 403
 
 
 def test_no_name_is_known_unless_it_is_set() -> None:

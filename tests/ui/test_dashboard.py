@@ -118,6 +118,17 @@ def test_answer_that_is_not_understood_is_told(visit: Visit) -> None:
     visit.take_complaints()
 
 
+def test_part_that_cannot_be_read_leaves_the_others(visit: Visit) -> None:
+    lost = {"error": {"code": "redis_lost", "message": "Redis did not answer"}}
+    visit.page.route("**/api/limits", lambda route: route.fulfill(status=503, json=lost))
+
+    page = visit.open("keys", "#keys")
+
+    expect(page.get_by_role("alert")).to_contain_text("Redis did not answer")
+    assert len(visit.rows("Keys")) == 4
+    visit.take_complaints()
+
+
 def test_token_that_is_changed_meanwhile_leads_back_to_the_door(visit: Visit) -> None:
     page = visit.open("keys", "#keys")
     page.evaluate("sessionStorage.removeItem('cluster-gw.token')")

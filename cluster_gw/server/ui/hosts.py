@@ -18,7 +18,7 @@ def may_show(host: str, names: Collection[str]) -> bool:
     """Whether the dashboard may be shown under a name.
 
     Args:
-        host: the header `Host`; empty where there was none.
+        host: the header `Host`.
         names: that are known, in lower case.
     """
     found = HOST.fullmatch(host.strip().lower())

@@ -90,7 +90,8 @@ class Dashboard:
             path: begins with `/ui`.
             headers: of it.
         """
-        if not may_show(headers.get("host", ""), self._hosts):
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not may_show(hosts[0], self._hosts):
             return told(403, STRANGE_HOST)
         if method not in READING:
             return told(405, "The dashboard is only read.\n", allow="GET, HEAD")

@@ -93,6 +93,16 @@ export async function ask(path, { method = "GET", body, text, ifMatch, signal } 
   throw fault;
 }
 
+/** Gives the fault of a call as its value: one part that cannot be read leaves the others be. */
+export async function orFault(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Fault && error.status !== 401) return error;
+    throw error;
+  }
+}
+
 /** Reads what the operations port tells everybody; `isStatus` takes answers of any status. */
 export async function readOpen(path, { isJson, isStatus = false, signal } = {}) {
   const response = await send(path, { signal });

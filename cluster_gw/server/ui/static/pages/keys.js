@@ -1,9 +1,9 @@
 // Each key: its state, what its windows count, and what holds it back.
 
-import { ask } from "../api.js";
+import { ask, Fault, orFault } from "../api.js";
 import { h } from "../dom.js";
 import { clock, duration, NONE, since, until, within, words } from "../format.js";
-import { badge, empty, field, given, meter, notice, section, table } from "../parts/basics.js";
+import { badge, empty, failed, field, given, meter, notice, section, table } from "../parts/basics.js";
 
 const BOUNDS = [["rpm", "requests a minute"], ["rpd", "requests a day"], ["tpm", "tokens a minute"],
   ["tpd", "tokens a day"], ["concurrency", "at once"]];
@@ -28,13 +28,25 @@ export function keysPage() {
     async read(signal) {
       const [keys, health, limits, held] = await Promise.all([
         ask("api/keys", { signal }),
-        ask("api/health", { signal }),
-        ask("api/limits", { signal }),
-        ask("api/fallback/penalty-inspector", { signal }),
+        orFault(ask("api/health", { signal })),
+        orFault(ask("api/limits", { signal })),
+        orFault(ask("api/fallback/penalty-inspector", { signal })),
       ]);
-      return { keys, health, limits, held };
+      return known({ keys, health, limits, held });
     },
     draw: (data) => draw(data, filter.value.trim().toLowerCase()),
+  };
+}
+
+/** What there is to draw where some answers are missing: the rest, and the first fault. */
+function known({ keys, health, limits, held }) {
+  const instead = (answer, blank) => (answer instanceof Fault ? blank : answer);
+  return {
+    keys,
+    health: instead(health, { items: [], models: [], pool: { degraded: false } }),
+    limits: instead(limits, { items: [] }),
+    held: instead(held, { rows: [], providers: [] }),
+    fault: [health, limits, held].find((answer) => answer instanceof Fault),
   };
 }
 
@@ -43,6 +55,8 @@ function draw(data, wanted) {
   const shown = rows.filter(({ haystack }) => haystack.includes(wanted));
   const { pool, models } = data.health;
   return [
+    data.fault ? failed("Some of this could not be read; what is missing is not known.", data.fault)
+      : null,
     pool.degraded ? notice("warn", h("p", {},
       `The pool is degraded: ${pool.usable_providers} of ${pool.providers} providers can be used.`))
       : null,
@@ -69,7 +83,7 @@ function draw(data, wanted) {
 }
 
 /** Joins what the four answers say of each key. */
-function rowsOf({ keys, health, limits, held }) {
+function rowsOf({ keys, health, limits, held, fault }) {
   const name = (provider, key) => JSON.stringify([provider, key]);
   const status = new Map(health.items.map((one) => [name(one.provider, one.key), one]));
   const windows = new Map(limits.items.map((one) => [name(one.provider, one.key), one.windows]));
@@ -82,7 +96,8 @@ function rowsOf({ keys, health, limits, held }) {
   }
   return keys.items.map((key) => {
     const own = name(key.provider, key.id);
-    const state = key.enabled ? status.get(own)?.status ?? "without a model" : "disabled";
+    const unknown = fault ? "not known" : "without a model";
+    const state = key.enabled ? status.get(own)?.status ?? unknown : "disabled";
     return { name: own, key, state, health: status.get(own), windows: windows.get(own) ?? [],
       rests: [...(rests.get(own)?.values() ?? [])],
       breakers: [...(breakers.get(own)?.values() ?? [])],

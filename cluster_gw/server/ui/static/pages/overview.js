@@ -1,6 +1,6 @@
 // The group at a glance, from what it tells everybody and from what is known of its keys.
 
-import { ask, Fault, readOpen } from "../api.js";
+import { ask, Fault, orFault, readOpen } from "../api.js";
 import { h } from "../dom.js";
 import { count, duration, exact, NONE, percent, words } from "../format.js";
 import { parseMetrics, total, totalsBy } from "../metrics.js";
@@ -37,16 +37,6 @@ export function overviewPage() {
   };
 }
 
-/** One part that cannot be read does not take the others with it. */
-async function orFault(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof Fault && error.status !== 401) return error;
-    throw error;
-  }
-}
-
 function group({ ready, metrics }) {
   const all = metrics instanceof Fault ? new Map() : metrics.all;
   const { version, age_ms: ageMs } = ready.snapshot ?? {};
@@ -56,7 +46,7 @@ function group({ ready, metrics }) {
     ["Workers alive", exact(total(all, "gw_workers_alive"))],
     ["Workers that answered", exact(total(all, "gw_workers_count"))],
     ["Workers of all groups", exact(total(all, "gw_alive_workers_count"))],
-    ["Restarts", exact(total(all, "gw_child_restarts_total"))],
+    ["Restarts", all.size ? exact(total(all, "gw_child_restarts_total") ?? 0) : NONE],
     ["Configuration", `version ${exact(ready.config_version)}, file ${exact(ready.file_version)}`],
     ["Snapshot", version ? `version ${version}, ${duration(ageMs)} old` : "none yet"],
   ]));
