@@ -18,6 +18,16 @@ SIGNED_IN: Final = f"sessionStorage.setItem('cluster-gw.token', '{TOKEN}')"
 DESK: Final = ViewportSize(width=1280, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 
+PAGES: Final = ("overview", "requests", "explain", "keys", "routing")
+READY: Final = {
+    "overview": "#keys",
+    "requests": "#recent",
+    "explain": "#body",
+    "keys": "#keys",
+    "routing": "#scores",
+}
+"""What each page has when it has been read."""
+
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:

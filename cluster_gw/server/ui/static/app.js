@@ -12,6 +12,7 @@ import { signIn } from "./pages/sign_in.js";
 import { failed, notice } from "./parts/basics.js";
 
 const EVERY_MS = 5000;
+const REST = 9; // a read of a large pool takes a worker a second: it gets nine to do other things
 
 /**
  * The pages, in the order of the menu.
@@ -33,7 +34,7 @@ const top = document.getElementById("top");
 const main = document.getElementById("main");
 const said = document.getElementById("said");
 
-const state = { page: null, output: null, visit: null, timer: 0, isPaused: false, readAtMs: 0,
+const state = { page: null, output: null, visit: null, timer: 0, isPaused: false, readAtMs: 0, tookMs: 0,
   current: "", isMoved: false, isReading: false, data: null, hasData: false };
 
 /** Says something to whoever cannot see the page. */
@@ -95,6 +96,7 @@ async function readAgain() {
   if (!page || !session.isOpen) return;
   clearTimeout(state.timer);
   state.isReading = true;
+  const beganMs = performance.now();
   const isMine = () => state.visit === mine && session.isOpen;
   const trouble = document.getElementById("trouble");
   try {
@@ -108,7 +110,7 @@ async function readAgain() {
     tellTrouble(page, error instanceof Fault ? error : misunderstood(error), trouble, output);
   } finally {
     if (state.visit === mine) {
-      state.isReading = false;
+      Object.assign(state, { isReading: false, tookMs: performance.now() - beganMs });
       drawTop();
       plan();
     }
@@ -141,7 +143,7 @@ function tellTrouble(page, fault, trouble, output) {
 function plan() {
   clearTimeout(state.timer);
   if (!state.page?.isLive || state.isPaused || document.hidden) return;
-  state.timer = setTimeout(() => void readAgain(), EVERY_MS);
+  state.timer = setTimeout(() => void readAgain(), Math.max(EVERY_MS, REST * state.tookMs));
 }
 
 function drawTop() {

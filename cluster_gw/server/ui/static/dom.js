@@ -2,7 +2,7 @@
 // of models and providers are written by people we do not know.
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "open", "selected", "required"]);
-const HANDLERS = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown"];
+const HANDLERS = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown", "ontoggle"];
 
 /**
  * Makes an element.

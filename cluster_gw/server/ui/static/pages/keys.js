@@ -11,7 +11,7 @@ const CAPS = [["rpd", "requests a day"], ["tpd", "weighted tokens a day"],
   ["monthly_tokens", "tokens a month"]];
 const KINDS = { healthy: "good", unknown: "dull", invalid: "bad", disabled: "bad" };
 
-const KEYS_SHOWN = 200;
+const KEYS_SHOWN = 100;
 const WINDOWS_SHOWN = 20; // of each key; a pool of many models has hundreds
 const BREAKERS = { open: "bad", closed: "dull" };
 
@@ -21,6 +21,17 @@ export function keysPage() {
     oninput: () => frame.dispatchEvent(new Event("page:draw")) });
   const frame = h("div", { class: "row" },
     field("Filter", filter, "By key, provider, account, or state."));
+  const names = new Set();
+  // All counts of all keys are a hundred thousand elements in a large pool: drawn where unfolded.
+  const unfolded = {
+    has: (name) => names.has(name),
+    toggle: (name, isOpen) => {
+      if (isOpen === names.has(name)) return;
+      if (isOpen) names.add(name);
+      else names.delete(name);
+      frame.dispatchEvent(new Event("page:draw"));
+    },
+  };
   return {
     title: "Keys and limits",
     isLive: true,
@@ -34,7 +45,7 @@ export function keysPage() {
       ]);
       return known({ keys, health, limits, held });
     },
-    draw: (data) => draw(data, filter.value.trim().toLowerCase()),
+    draw: (data) => draw(data, filter.value.trim().toLowerCase(), unfolded),
   };
 }
 
@@ -50,8 +61,8 @@ function known({ keys, health, limits, held }) {
   };
 }
 
-function draw(data, wanted) {
-  const rows = rowsOf(data);
+function draw(data, wanted, unfolded) {
+  const rows = rowsOf(data, unfolded);
   const shown = rows.filter(({ haystack }) => haystack.includes(wanted));
   const { pool, models } = data.health;
   return [
@@ -83,7 +94,7 @@ function draw(data, wanted) {
 }
 
 /** Joins what the four answers say of each key. */
-function rowsOf({ keys, health, limits, held, fault }) {
+function rowsOf({ keys, health, limits, held, fault }, unfolded) {
   const name = (provider, key) => JSON.stringify([provider, key]);
   const status = new Map(health.items.map((one) => [name(one.provider, one.key), one]));
   const windows = new Map(limits.items.map((one) => [name(one.provider, one.key), one.windows]));
@@ -101,7 +112,7 @@ function rowsOf({ keys, health, limits, held, fault }) {
     return { name: own, key, state, health: status.get(own), windows: windows.get(own) ?? [],
       rests: [...(rests.get(own)?.values() ?? [])],
       breakers: [...(breakers.get(own)?.values() ?? [])],
-      caps: caps.get(own) ?? null,
+      caps: caps.get(own) ?? null, unfolded,
       haystack: [key.id, key.provider, key.account, state].join(" ").toLowerCase() };
   });
 }
@@ -121,7 +132,7 @@ const COLUMNS = [
     h("div", { class: "note" }, key.account === key.id
       ? key.provider : `${key.provider}, account ${key.account}`)] },
   { name: "State", cell: (row) => [badge(KINDS[row.state] ?? "warn", words(row.state)), checked(row)] },
-  { name: "Windows", kind: "windows", cell: ({ windows, caps }) => [capsOf(caps), windowsOf(windows)] },
+  { name: "Windows", kind: "windows", cell: (row) => [capsOf(row.caps), windowsOf(row)] },
   { name: "Rests", cell: ({ rests }) => holds(rests, (one) =>
     `${one.about}: rests (${words(one.source)}), ends ${within(one.expires_in_ms)}`) },
   { name: "Breakers", cell: ({ breakers }) => holds(breakers, (one) =>
@@ -138,14 +149,15 @@ function checked({ health }) {
   return h("div", { class: "note" }, parts.join(" · "));
 }
 
-function windowsOf(windows) {
+function windowsOf({ windows, name, unfolded }) {
   const bounded = windows.filter(isBounded);
   if (windows.length === 0) return NONE;
   return [
     firstOf(bounded, true),
-    h("details", { "data-key": "counts" },
-      h("summary", {}, bounded.length ? "All counts" : "No limits; counts"),
-      firstOf(windows, false)),
+    h("details", { "data-key": "counts",
+      ontoggle: ({ target }) => unfolded.toggle(name, target.open) },
+    h("summary", {}, bounded.length ? "All counts" : "No limits; counts"),
+    unfolded.has(name) ? firstOf(windows, false) : null),
   ];
 }
 

@@ -5,6 +5,9 @@ import { clock, duration, exact, NONE, short, until, words } from "../format.js"
 import { badge, empty, facts, given, section, table } from "./basics.js";
 import { colourFactors, legend, scaleOf, scoreBar } from "./score_bar.js";
 
+const PLACES_SHOWN = 100; // nobody reads a thousand, and they take a second to draw
+const SKIPS_SHOWN = 200;
+
 /**
  * Shows the ranking, its figures, and what was left out.
  *
@@ -31,6 +34,8 @@ function rankingOf(told, chosen) {
   if (ranking.length === 0) {
     return section("ranking", "Ranking", empty("No route could serve this request."));
   }
+  const shown = ranking.filter(({ route }, at) => at < PLACES_SHOWN || route === chosen?.route);
+  const left = ranking.length - shown.length + (told.left_out ?? 0);
   const colours = colourFactors(ranking);
   const scale = scaleOf(ranking);
   const isScored = ranking.some(({ score }) => score !== null);
@@ -51,9 +56,9 @@ function rankingOf(told, chosen) {
   return section("ranking", "Ranking",
     isScored ? legend(colours) : h("p", { class: "note" },
       `The strategy ${told.strategy} only orders: there are no scores.`),
-    table({ label: "Ranked routes", columns, rows: ranking, key: ({ route }) => route,
+    table({ label: "Ranked routes", columns, rows: shown, key: ({ route }) => route,
       more: figures, mark: ({ route }) => (route === chosen?.route ? "chosen" : null) }),
-    told.left_out ? h("p", { class: "note" }, `${told.left_out} more places are not kept.`) : null);
+    left ? h("p", { class: "note" }, `${left} more places are not shown.`) : null);
 }
 
 function routeCell(place, chosen) {
@@ -115,7 +120,8 @@ function formula(place) {
 }
 
 function skippedOf(told) {
-  const rows = told.skipped;
+  const rows = told.skipped.slice(0, SKIPS_SHOWN);
+  const left = told.skipped.length - rows.length + (told.skips_left_out ?? 0);
   const columns = [
     { name: "Route", cell: ({ route }) => h("span", { class: "route" }, route) },
     { name: "Key", cell: ({ key }) => given(key ?? "all") },
@@ -129,7 +135,7 @@ function skippedOf(told) {
     ? empty("Nothing was left out.")
     : table({ label: "Routes and keys that were left out", columns, rows,
       key: ({ route, key, code }) => JSON.stringify([route, key, code]) }),
-  told.skips_left_out ? h("p", { class: "note" }, `${told.skips_left_out} more are not kept.`) : null);
+  left ? h("p", { class: "note" }, `${left} more are not shown.`) : null);
 }
 
 /**
