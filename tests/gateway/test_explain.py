@@ -84,7 +84,7 @@ async def test_document_has_every_member_and_no_other(start: Start) -> None:
     (place,) = told["ranking"]
     assert set(place) == {
         *("rank", "route", "provider", "model", "match_tier", "score", "base", "factors"),
-        *("multipliers", "adjustments", "reasons", "half_open", "keys"),
+        *("multipliers", "adjustments", "reasons", "half_open", "keys", "speed_rank"),
     }
     assert (place["rank"], place["route"], place["match_tier"]) == (1, "a/one", 0)
     assert place["keys"] == [{"id": "a1", "score": None}]
