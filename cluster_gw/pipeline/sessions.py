@@ -14,7 +14,7 @@ import msgspec
 from cluster_gw.canonical.conversation import Conversation, Role, Thinking, ToolUse, Turn
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
-from cluster_gw.core.outcome.heard import FirstCall, Heard, first_of
+from cluster_gw.core.outcome.heard import MOST_ARGUMENTS, FirstCall, Heard, first_of
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.clock import Clock
@@ -257,8 +257,12 @@ class Sessions:
         """What the very model of a target thought at some places; the newest of them."""
         model, session = model_of(target.route), None
         asked: list[tuple[int, Record]] = []
+        left = MOST_ARGUMENTS
         for place, call in list(calls.items())[::-1]:
-            if call is not None and len(asked) < MOST_TURNS:
+            left -= 0 if call is None else len(call.arguments)
+            if left < 0 or len(asked) == MOST_TURNS:
+                break
+            if call is not None:
                 session = session or exchange.context.session_key
                 asked.append((place, self._thoughts(exchange, session, model, call)))
         if not asked:

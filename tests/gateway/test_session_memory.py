@@ -385,3 +385,17 @@ async def test_a_cache_redis_in_trouble_holds_up_no_request(
     assert thoughts(upstream) == [None]
     assert lost >= 3
     assert max(times_s) < 0.3  # 50 ms, and what else the machine has to do
+
+
+async def test_arguments_that_would_take_long_to_read_end_the_look(
+    start: Start, config: dict[str, Any], upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**config)
+    await ask(http, gateway, asking())
+    long = returned("call_x2", '{"city":"%s"}' % ("x" * 262_144))
+
+    await ask(http, gateway, asking(*long, *returned()))
+    newest = thoughts(upstream)
+    await ask(http, gateway, asking(*returned(), *long))
+
+    assert (newest, thoughts(upstream)) == ([None, THOUGHT], [None, None])

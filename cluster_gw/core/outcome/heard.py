@@ -13,7 +13,8 @@ from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 
 MOST_CALLS: Final = 64
 MOST_ARGUMENTS: Final = 262_144
-"""Characters of the arguments of the first call; with more its turn is not known again."""
+"""Characters of the arguments of the first call; with more its turn is not known again, and no more
+than these are looked at in one request: to read them takes time."""
 
 
 class FirstCall(NamedTuple):
