@@ -71,6 +71,7 @@ sim: $(STAMP) ## routing against oracle and baselines in virtual time; half an h
 
 docs: $(STAMP) ## write what is made in docs/ anew and check the documents against the tree
 	@$(PY) -m cluster_gw.settings.page
+	@$(PY) -m cluster_gw.settings.free_tier_page
 	@$(PY) -m tests.sdk.matrix
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 

@@ -15,7 +15,9 @@ import msgspec
 from cluster_gw.cli.options import address_options, environ_with
 from cluster_gw.cli.process import say
 from cluster_gw.errors import ConfigInvalidError
-from cluster_gw.providers.presets import PRESETS
+from cluster_gw.providers.free_tier import FREE_TIER
+from cluster_gw.providers.presets import PRESETS, Preset
+from cluster_gw.providers.quirks import ACCOUNT_IN_KEY
 from cluster_gw.settings import Settings, load
 from cluster_gw.settings.document import read_document
 from cluster_gw.settings.faults import Faults
@@ -117,8 +119,13 @@ def added_presets(environ: Mapping[str, str]) -> list[str]:
     return [
         name
         for name, preset in PRESETS.items()
-        if environ.get(preset.env) and preset.default_models
+        if name in FREE_TIER and _is_usable(environ.get(preset.env), preset)
     ]
+
+
+def _is_usable(key: str | None, preset: Preset) -> bool:
+    """Whether a variable holds a key as the platform's are: others use its name for theirs."""
+    return bool(key) and (ACCOUNT_IN_KEY not in preset.quirks or ":" in (key or ""))
 
 
 def simulators(fast_port: int, steady_port: int) -> tuple[SimulatorConfig, ...]:

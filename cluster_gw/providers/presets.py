@@ -1,7 +1,7 @@
 """Platforms known by name: where they are, how they bend the format, what their free tier allows.
 
-Free tiers change without notice: limits, model names and day resets here are starting values that
-were not measured against the platforms, and an operator overrides any of them. Limits are per key.
+Free tiers change without notice: caps and day resets here are starting values that were not
+measured against the platforms, and an operator overrides any of them. Models are in `free_tier`.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,6 @@ import msgspec
 from cluster_gw.canonical.request import Dialect
 
 ROLLING: Final = "rolling"
-
-
-class PresetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Upper bounds of one scope; None means not limited."""
-
-    rpm: int | None = None
-    rpd: int | None = None
-    tpm: int | None = None
-    tpd: int | None = None
 
 
 class PresetCaps(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,24 +29,6 @@ class PresetCaps(msgspec.Struct, frozen=True, kw_only=True):
     tpd: int | None = None
 
 
-class PresetModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model a preset brings along when the configuration declares none for its provider.
-
-    Attributes:
-        model: the upstream's id.
-        name: for people.
-        limits: of this model on one key.
-        context_window: tokens, None when unknown.
-    """
-
-    model: str
-    name: str
-    limits: PresetLimits = PresetLimits()
-    context_window: int | None = None
-    tools: bool = True
-    vision: bool = False
-
-
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """One platform.
 
@@ -69,7 +42,6 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
         caps: of one key over all models.
         weighs_tokens: whether a model's own tokens a day are the whole cap at the model's weight.
         day_reset: `rolling`, or the zone whose midnight ends the day of a model's limits.
-        default_models: models to offer when the configuration declares none.
     """
 
     name: str
@@ -82,7 +54,6 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     caps: PresetCaps = PresetCaps()
     weighs_tokens: bool = False
     day_reset: str = ROLLING
-    default_models: tuple[PresetModel, ...] = ()
 
 
 def quirks(*names: str) -> frozenset[str]:
@@ -95,25 +66,12 @@ SPECIAL: Final = (
         name="openai",
         base_url="https://api.openai.com/v1",
         env="OPENAI_API_KEY",
-        default_models=(
-            PresetModel(
-                model="gpt-4o-mini", name="GPT-4o mini", context_window=128_000, vision=True
-            ),
-        ),
     ),
     Preset(
         name="anthropic",
         base_url="https://api.anthropic.com/v1",
         env="ANTHROPIC_API_KEY",
         dialect=Dialect.ANTHROPIC,
-        default_models=(
-            PresetModel(
-                model="claude-sonnet-4-5",
-                name="Claude Sonnet 4.5",
-                context_window=200_000,
-                vision=True,
-            ),
-        ),
     ),
     Preset(
         name="google",
@@ -121,41 +79,17 @@ SPECIAL: Final = (
         env="GEMINI_API_KEY",
         dialect=Dialect.GEMINI,
         day_reset="America/Los_Angeles",
-        default_models=(
-            PresetModel(
-                model="gemini-2.5-flash",
-                name="Gemini 2.5 Flash",
-                limits=PresetLimits(rpm=10, rpd=20, tpm=250_000),
-                context_window=1_048_576,
-                vision=True,
-            ),
-        ),
     ),
     Preset(
         name="groq",
         base_url="https://api.groq.com/openai/v1",
         env="GROQ_API_KEY",
         quirks=quirks("no_logprobs", "requests_by_day"),
-        default_models=(
-            PresetModel(
-                model="llama-3.3-70b-versatile",
-                name="Llama 3.3 70B",
-                limits=PresetLimits(rpm=30, rpd=1000, tpm=12_000, tpd=100_000),
-                context_window=131_072,
-            ),
-        ),
     ),
     Preset(
         name="cerebras",
         base_url="https://api.cerebras.ai/v1",
         env="CEREBRAS_API_KEY",
-        default_models=(
-            PresetModel(
-                model="gpt-oss-120b",
-                name="GPT-OSS 120B",
-                limits=PresetLimits(rpm=30, tpm=60_000, tpd=1_000_000),
-            ),
-        ),
     ),
     Preset(
         name="nvidia",
@@ -164,14 +98,6 @@ SPECIAL: Final = (
         first_byte_s=180.0,
         quirks=quirks("serial_tools"),
         caps=PresetCaps(rpm=40),
-        default_models=(
-            PresetModel(
-                model="meta/llama-3.3-70b-instruct",
-                name="Llama 3.3 70B",
-                limits=PresetLimits(rpm=40),
-                context_window=131_072,
-            ),
-        ),
     ),
     Preset(
         name="mistral",
@@ -181,13 +107,6 @@ SPECIAL: Final = (
             *("random_seed", "max_tokens_name", "no_stream_options", "no_reasoning_effort"),
             *("plain_messages", "output_dimension"),
         ),
-        default_models=(
-            PresetModel(
-                model="mistral-small-latest",
-                name="Mistral Small",
-                limits=PresetLimits(rpm=2, tpm=500_000),
-            ),
-        ),
     ),
     Preset(
         name="openrouter",
@@ -195,14 +114,6 @@ SPECIAL: Final = (
         env="OPENROUTER_API_KEY",
         quirks=quirks("attribution", "key_info"),
         caps=PresetCaps(rpd=1000),
-        default_models=(
-            PresetModel(
-                model="meta-llama/llama-3.3-70b-instruct:free",
-                name="Llama 3.3 70B (free)",
-                limits=PresetLimits(rpm=20, rpd=200),
-                context_window=131_072,
-            ),
-        ),
     ),
     Preset(
         name="github",
@@ -216,14 +127,6 @@ SPECIAL: Final = (
         env="COHERE_API_KEY",
         quirks=quirks("flat_content", "plain_schemas"),
         first_byte_s=15.0,
-        default_models=(
-            PresetModel(
-                model="command-a-03-2025",
-                name="Command A",
-                limits=PresetLimits(rpm=20, rpd=33),
-                context_window=256_000,
-            ),
-        ),
     ),
     Preset(
         name="zhipu",

@@ -1,5 +1,6 @@
 """What a provider stands for once its preset and its own fields are put together."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -8,7 +9,8 @@ from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import Caps, implied_weight, overlay_caps
 from cluster_gw.core.limits.windows import ROLLING, Limits
 from cluster_gw.core.routing.catalog import PhaseTimeouts
-from cluster_gw.providers.presets import PRESETS, Preset, PresetCaps, PresetLimits
+from cluster_gw.providers.free_tier import FREE_TIER
+from cluster_gw.providers.presets import PRESETS, Preset, PresetCaps
 from cluster_gw.settings.pool import ModelSettings, ProviderSettings
 
 UNNAMED: Final = Preset(name="", base_url="", env="", day_reset=ROLLING)
@@ -51,20 +53,45 @@ def provider_facts(provider: ProviderSettings, *, has_keys: bool = False) -> Pro
     )
 
 
-def default_models(name: str, provider: ProviderSettings) -> tuple[ModelSettings, ...]:
-    """Give the models a preset brings along, as models of the provider `name`."""
-    preset = PRESETS.get(provider.preset or "", UNNAMED)
+def default_models(
+    name: str, preset: str | None, catalog: Sequence[ModelSettings] | None = None
+) -> tuple[ModelSettings, ...]:
+    """Give the models a preset brings along, as models of a provider.
+
+    Args:
+        name: of the provider.
+        preset: of it, None without one.
+        catalog: the operator's, in place of ours; its rows name presets as their providers.
+    """
+    rows = _bundled(preset or "") if catalog is None else catalog
     return tuple(
-        ModelSettings(
-            provider=name,
-            model=model.model,
-            name=model.name,
-            limits=_limits(model.limits),
-            context_window=model.context_window,
-            tools=model.tools,
-            vision=model.vision,
+        msgspec.structs.replace(row, provider=name) for row in rows if row.provider == preset
+    )
+
+
+def bundled_catalog() -> tuple[ModelSettings, ...]:
+    """Give our own catalogue, as an operator would write one."""
+    return tuple(row for preset in FREE_TIER for row in _bundled(preset))
+
+
+def _bundled(preset: str) -> tuple[ModelSettings, ...]:
+    return tuple(
+        msgspec.convert(
+            {
+                "provider": preset,
+                "model": model.model,
+                "name": model.name,
+                "tier": model.tier,
+                "intelligence_rank": model.rank,
+                "limits": msgspec.to_builtins(model.limits),
+                "monthly_tokens": model.monthly_tokens,
+                "context_window": model.context_window,
+                "tools": model.tools,
+                "vision": model.vision,
+            },
+            ModelSettings,
         )
-        for model in preset.default_models
+        for model in FREE_TIER.get(preset, ())
     )
 
 
@@ -83,7 +110,3 @@ def token_weight(model: ModelSettings, facts: ProviderFacts) -> float:
 
 def _caps(caps: PresetCaps) -> Caps:
     return Caps(rpm=caps.rpm, rpd=caps.rpd, tpd=caps.tpd)
-
-
-def _limits(limits: PresetLimits) -> Limits:
-    return Limits(rpm=limits.rpm, rpd=limits.rpd, tpm=limits.tpm, tpd=limits.tpd)

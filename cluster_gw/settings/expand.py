@@ -71,6 +71,23 @@ class Expander:
             return UNSET
         return Secret(text)
 
+    def content(self, name: str, path: str, most_bytes: int) -> bytes | None:
+        """Give what a file holds that is no secret, and a byte more than `most_bytes` at most.
+
+        None when it cannot be read, with a fault.
+        """
+        file = Path(name)
+        if not file.is_absolute():
+            self._faults.add(path, "file: must name an absolute path")
+            return None
+        try:
+            data = self._read(file, most_bytes)
+        except (OSError, ValueError):
+            self._faults.add(path, f"file {ascii(name)[1:-1]} cannot be read")
+            return None
+        self.contents[str(file)] = data
+        return data
+
     def _text(self, text: str, path: str) -> Expanded | Unset:
         parts: list[str] = []
         names: list[str] = []
@@ -114,7 +131,7 @@ class Expander:
             return None
         try:
             str(file).encode()  # what was read is shared with workers under this name
-            data = self._content(file)
+            data = self._read(file, MAX_SECRET_BYTES)
             text = data.decode().rstrip("\r\n")
         except (OSError, ValueError):  # not UTF-8, or a name that no file can have
             self._faults.add(path, f"file {shown} cannot be read as text")
@@ -125,10 +142,10 @@ class Expander:
         self.contents[str(file)] = data
         return text
 
-    def _content(self, file: Path) -> bytes:
+    def _read(self, file: Path, most_bytes: int) -> bytes:
         if self._files is None:
             with file.open("rb") as stream:
-                return stream.read(MAX_SECRET_BYTES + 1)
+                return stream.read(most_bytes + 1)
         if str(file) not in self._files:
             raise FileNotFoundError(file)
         return self._files[str(file)]

@@ -28,6 +28,7 @@ from cluster_gw.settings.written import Document
 
 DEFAULT_PATH: Final = "cluster-gw.yaml"
 PATH_VARIABLE: Final = "GW_CONFIG"
+FILE: Final = "file:"
 REDIS_VARIABLES: Final = "GW_REDIS__"
 THIS_VERSION: Final = Runnable()
 
@@ -70,6 +71,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
         faults: what is wrong with it already.
         warnings: what an operator should see of it already.
         environ: where secrets and overrides are looked up.
+        named: content of the files it is made of besides.
         version: of the file since its group started, from 1.
     """
 
@@ -79,6 +81,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
     environ: Mapping[str, str]
+    named: Mapping[str, bytes]
     version: int = 1
 
     def __repr__(self) -> str:
@@ -207,11 +210,12 @@ def load_plain(plain: dict[str, Any], base: Base, runnable: Runnable = THIS_VERS
     settings = _check(plain, expander, faults, runnable)
     models = read_weights(base.environ, settings.models, faults)
     providers = read_caps(base.environ, settings.providers, faults)
+    contents = {**base.named, **expander.contents}
     return Loaded(
         settings=msgspec.structs.replace(settings, models=models, providers=providers),
         warnings=tuple(faults.warnings),
-        source=Source(text=base.text, files=expander.contents),
-        files=tuple(Path(name) for name in expander.contents),
+        source=Source(text=base.text, files=contents),
+        files=tuple(Path(name) for name in contents),
         master_key=master_key,
     )
 
@@ -228,6 +232,7 @@ def _base(
         raise ConfigInvalidError(faults.lines)
     expander = Expander(environ, faults, files)
     plain: dict[str, Any] = expander.expand(document, "")
+    _read_catalog(plain, expander, faults)
     apply_environment(plain, overrides, ROOT, faults, expander.secret)
     return Base(
         plain=plain,
@@ -236,7 +241,24 @@ def _base(
         faults=tuple(faults.lines),
         warnings=tuple(faults.warnings),
         environ=environ,
+        named=expander.contents,
     )
+
+
+def _read_catalog(plain: dict[str, Any], expander: Expander, faults: Faults) -> None:
+    """Put the models of the document that `catalog` names in its place."""
+    named = plain.get("catalog")
+    if not isinstance(named, str) or not named.startswith(FILE):
+        return
+    data = expander.content(named.removeprefix(FILE), "catalog", MAX_BYTES)
+    own = Faults()
+    document = {} if data is None else read_document(data, own)
+    faults.lines += [f"catalog: {line.partition(': ')[2]}" for line in own.lines]
+    models = document.get("models")
+    is_whole = isinstance(models, list) and len(document) == 1
+    if data is not None and not own.lines and not is_whole:
+        faults.add("catalog", "the file must hold a list of `models`, and nothing else")
+    plain["catalog"] = models if is_whole else []
 
 
 def _check(
@@ -260,5 +282,5 @@ def _all_models(settings: Settings) -> tuple[ModelSettings, ...]:
     added: list[ModelSettings] = []
     for name, provider in settings.providers.items():
         if name not in declared:
-            added.extend(default_models(name, provider))
+            added.extend(default_models(name, provider.preset, settings.catalog))
     return (*settings.models, *added)

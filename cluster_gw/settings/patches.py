@@ -13,7 +13,7 @@ import msgspec
 from cluster_gw.core.routing.resolution import ENDPOINT
 from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
-from cluster_gw.settings.pool import MAX_ENTRIES, ProviderSettings
+from cluster_gw.settings.pool import MAX_ENTRIES
 from cluster_gw.settings.relays import route_of
 from cluster_gw.settings.sections import RoutingSettings
 
@@ -255,9 +255,17 @@ def _models(plain: Plain) -> list[Plain]:
     for name, provider in providers.items() if isinstance(providers, dict) else ():
         preset = provider.get("preset") if isinstance(provider, dict) else None
         if name not in with_models and isinstance(preset, str):
-            bundled = default_models(name, ProviderSettings(preset=preset))
-            found.extend(_without_nothing(msgspec.to_builtins(model)) for model in bundled)
+            found.extend(_brought(plain, name, preset))
     return found
+
+
+def _brought(plain: Plain, name: str, preset: str) -> list[Plain]:
+    """The models a preset brings along, out of the operator's catalogue where there is one."""
+    if isinstance(plain.get("catalog"), list):
+        rows = _mappings(plain, "catalog")
+        return [{**row, "provider": name} for row in rows if row.get("provider") == preset]
+    bundled = default_models(name, preset)
+    return [_without_nothing(msgspec.to_builtins(model)) for model in bundled]
 
 
 def _without_nothing(value: Plain) -> Plain:

@@ -366,6 +366,8 @@ class Settings(Section, frozen=True, kw_only=True):
         providers: upstream hosts, by name.
         keys: credentials at providers.
         models: models of providers; a preset brings its own when none is declared for its provider.
+        catalog: what presets bring along, in place of docs/free-tier.yaml: rows as in `models`
+            whose `provider` is a preset, or `file:/path` of a document with such `models`.
         combos: what clients select as `model`.
         default_combo: combo of requests that name none or `auto`.
         unknown_model: whether an unknown name is a 404 or goes to the default combo.
@@ -384,6 +386,7 @@ class Settings(Section, frozen=True, kw_only=True):
     providers: dict[Id, ProviderSettings] = msgspec.field(default_factory=dict)
     keys: tuple[KeySettings, ...] = ()
     models: tuple[ModelSettings, ...] = ()
+    catalog: Annotated[tuple[ModelSettings, ...], Meta(max_length=MAX_ENTRIES)] | None = None
     combos: tuple[ComboSettings, ...] = (ComboSettings(id="auto"),)
     default_combo: ComboName = "auto"
     unknown_model: Literal["error", "default"] = "error"

@@ -15,6 +15,7 @@ from cluster_gw.providers.quirks import ACCOUNT_IN_KEY
 from cluster_gw.settings.bundled import provider_facts
 from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of, is_plain
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
+from cluster_gw.settings.free_tier import check_catalog
 from cluster_gw.settings.pool import (
     ComboSettings,
     KeySettings,
@@ -53,6 +54,7 @@ def check_pool(settings: Settings, document: Document, runnable: Runnable, fault
     _check_keys(settings, document, faults)
     _check_accounts(settings, document, faults)
     _check_models(settings, document, faults)
+    check_catalog(settings, document, faults)
     places = places_of(settings)
     _check_relays(document, places, faults)
     check_embeddings(settings, document, places, faults)

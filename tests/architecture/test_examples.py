@@ -103,7 +103,7 @@ def test_demo_prints_the_commands_of_the_readme(tmp_path: Path) -> None:
 
 def test_readme_names_every_variable_whose_provider_the_demo_adds() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    environ = {preset.env: "secret" for preset in PRESETS.values()}
+    environ = {preset.env: "account:secret" for preset in PRESETS.values()}
 
     added = {PRESETS[name].env for name in added_presets(environ)}
 

@@ -9,6 +9,7 @@ import pytest
 
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.providers import provider_for
+from cluster_gw.providers.free_tier import FREE_TIER
 from cluster_gw.providers.presets import LIST, PRESETS, ROLLING, Preset, PresetCaps
 from cluster_gw.providers.quirks import QUIRKS
 from cluster_gw.settings import build_catalog, load_bytes
@@ -24,7 +25,8 @@ def test_a_preset_names_only_what_exists(preset: Preset) -> None:
     assert preset.quirks <= QUIRKS.keys()
     assert preset.env.isupper()
     assert preset.day_reset == ROLLING or ZoneInfo(preset.day_reset).key
-    assert len({model.model for model in preset.default_models}) == len(preset.default_models)
+    models = FREE_TIER.get(preset.name, ())
+    assert len({model.model for model in models}) == len(models)
 
 
 def test_names_are_unique() -> None:
