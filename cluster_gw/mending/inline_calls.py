@@ -29,6 +29,8 @@ MARKERS: Final = (
 BARE: Final = "functions."
 BARE_HEAD: Final = re.compile(r"functions\.[\w.-]*(?P<colon>:)?(?P<index>\d*)")
 FENCE: Final = "```"
+OBJECT_HEAD: Final = re.compile(r'(?:```[\w-]*\s*)?\{\s*(?:"(?P<key>[^"\\]*))?')
+CALL_KEYS: Final = frozenset({"name", "function", "type", "id", "index", "arguments", "parameters"})
 NAMED: Final = re.compile(r'"(?:name|function)"\s*:\s*"([^"\\]{1,128})"')
 
 TOKENS: Final = re.compile(
@@ -133,6 +135,9 @@ def sign_of(start: str, names: Collection[str]) -> Sign:
 
 def sign_of_object(start: str, names: Collection[str]) -> Sign:
     """Tell what a text looks like that begins with an object, bare or fenced."""
+    head = OBJECT_HEAD.match(start)
+    if head is not None and head.end() < len(start) and head["key"] not in CALL_KEYS:
+        return Sign.TEXT  # most JSON is an answer: its first key tells at once
     named = NAMED.search(start, 0, UNDECIDED_CHARACTERS)
     if named is not None:
         return Sign.CALL if named.group(1) in names else Sign.TEXT

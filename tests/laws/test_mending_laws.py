@@ -114,6 +114,22 @@ def test_frames_that_need_nothing_are_the_ones_that_came(upstream: str, text: st
     assert told == [*plain.decode(stream), *plain.flush()]
 
 
+@pytest.mark.parametrize("upstream", CODECS)
+@pytest.mark.parametrize("before", ["", "I look."])
+def test_frames_of_right_calls_are_the_ones_that_came(upstream: str, before: str) -> None:
+    codec = CODECS[upstream]
+    calls = [
+        *called("list", '{"items":', "[1,2]}", call_id="c1"),
+        *called("look", '{"city":"Ulm"}', index=1, call_id="c2"),
+    ]
+    stream = upstream_bytes(codec, [*said(before), *calls, CALLS])
+    plain = codec.stream_decoder()
+
+    told = decoded(mending(codec, is_native=True), [stream])
+
+    assert told == [*plain.decode(stream), *plain.flush()]
+
+
 def test_rewritten_frames_keep_what_nobody_reads() -> None:
     codec = CODECS[Dialect.OPENAI]
     frames: list[dict[str, Any]] = [

@@ -101,7 +101,7 @@ def test_call_that_nobody_can_read_is_told(text: str) -> None:
         '{"name": "look", "age": 3}',
         '{"name": "look"}',
         "functions.look is a fine tool",
-        '```json\n{"tools": [{"name": "look"}]}\n```',
+        '```json\n{"name": "look", "tools": 3}\n```',
     ],
 )
 def test_what_only_names_a_tool_is_text(text: str) -> None:
@@ -127,7 +127,13 @@ def test_what_only_names_a_tool_is_text(text: str) -> None:
         ("```python\ndef", Sign.TEXT),
         ("{", Sign.UNDECIDED),
         ('{"name": "someone"', Sign.TEXT),
-        ('{"answer": ' + "1" * 256, Sign.TEXT),
+        ('{"name": [' + "1" * 256, Sign.TEXT),
+        ('{"ans', Sign.UNDECIDED),
+        ('{"answer"', Sign.TEXT),
+        ("{}", Sign.TEXT),
+        ("{ 1", Sign.TEXT),
+        ('```json\n{"a":', Sign.TEXT),
+        ('{"type": "function", "fu', Sign.UNDECIDED),
         ("<b>", Sign.TEXT),
         ("Hello", Sign.TEXT),
         ("[1]", Sign.TEXT),
