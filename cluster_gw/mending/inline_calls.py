@@ -123,6 +123,8 @@ def sign_of(start: str, names: Collection[str]) -> Sign:
         start: its first characters, without blanks before them.
         names: of the declared tools.
     """
+    if not names:
+        return Sign.TEXT
     marker = next((one for one in MARKERS if start.startswith(one) or one.startswith(start)), None)
     if marker is not None:
         return Sign.CALL if start.startswith(marker) else Sign.UNDECIDED

@@ -11,8 +11,8 @@ from cluster_gw.canonical.conversation import AnswerFormat
 from cluster_gw.mending.json_text import document_of, is_json
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any
 
-FENCED: Final = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.DOTALL)
-OPENINGS: Final = re.compile(r"[{\[]")
+FENCE: Final = "```"
+LABEL: Final = re.compile(r"[\w-]*\s*")
 MARK: Final = "\ufeff"  # of byte order; some models send one
 
 
@@ -21,9 +21,19 @@ def healed(text: str, wanted: AnswerFormat) -> str | None:
     if fits(text, wanted):
         return text
     bare = text.strip().removeprefix(MARK)
-    fenced = FENCED.search(bare)
-    candidates = [bare, *([fenced.group(1).strip()] if fenced else []), *slices(bare)]
+    candidates = [bare, *fenced(bare), *slices(bare)]
     return next((one for one in candidates if fits(one, wanted)), None)
+
+
+def fenced(text: str) -> list[str]:
+    """What stands in the first fence, without the name of its language; none without a fence."""
+    start = text.find(FENCE)
+    end = text.find(FENCE, start + len(FENCE))
+    if start < 0 or end < 0:
+        return []
+    block = text[start + len(FENCE) : end]
+    label = LABEL.match(block)
+    return [block[label.end() if label else 0 :].strip()]
 
 
 def slices(text: str) -> list[str]:

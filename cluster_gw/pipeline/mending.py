@@ -56,8 +56,7 @@ def mending_decoder(
 ) -> MendingDecoder | None:
     """The decoder of a stream that is mended from its start; None where nothing is to be mended."""
     policy, tools = exchange.runtime.policy.mending, declared(exchange)
-    looks_after_calls = tools is not None and (policy.inline_calls or policy.tool_arguments)
-    if not is_single(exchange.request) or not (policy.think_tags or looks_after_calls):
+    if not is_single(exchange.request) or (tools is None and not policy.think_tags):
         return None
     return MendingDecoder(
         decoder, mender_of(exchange, target), keeps=keeps_frames(exchange, target)
@@ -221,7 +220,9 @@ def declared(exchange: Exchange) -> Any:
 
     Clients of the old `functions` know one call under another name, and nothing of ids.
     """
-    request = exchange.request
+    request, policy = exchange.request, exchange.runtime.policy.mending
+    if not (policy.inline_calls or policy.tool_arguments):
+        return None
     if not request.wants_tools or ("functions" in request.fields and "tools" not in request.fields):
         return None
     choice = request.fields.get("tool_choice")

@@ -143,6 +143,10 @@ def test_start_of_a_text_says_what_it_may_become(start: str, sign: Sign) -> None
     assert sign_of(start, NAMES) is sign
 
 
+def test_without_a_declared_function_nothing_is_a_call() -> None:
+    assert sign_of("<tool_call>", ()) is Sign.TEXT
+
+
 @given(st.text(alphabet='<>{}`"\\ \nfunctio.=look:0|_calnmeargus', max_size=80))
 def test_any_text_is_read_and_nothing_but_calls_leaves_it(text: str) -> None:
     reading = read_calls(text, NAMES)

@@ -1,5 +1,7 @@
 """JSON that was asked for, in and out of what stands around it."""
 
+import time
+
 import pytest
 from msgspec import Raw
 
@@ -52,6 +54,16 @@ def test_fences_and_prose_are_taken_away(text: str, wanted: AnswerFormat, found:
 )
 def test_what_holds_no_such_json_is_told(text: str, wanted: AnswerFormat) -> None:
     assert healed(text, wanted) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["```" + "a" * 65_536, "```" + "\n" * 65_536, "``` " * 16_384, "{[" * 32_768]
+)
+def test_long_texts_take_linear_time(text: str) -> None:
+    began_s = time.perf_counter()
+
+    assert healed(text, ANY) is None
+    assert time.perf_counter() - began_s < 0.5
 
 
 def test_schema_that_does_not_say_what_it_wants_takes_any_json() -> None:
