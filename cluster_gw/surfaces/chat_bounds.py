@@ -15,6 +15,7 @@ MAX_MESSAGES: Final = 20_000
 MAX_PARTS: Final = 2_000  # of one message
 MAX_ALL_PARTS: Final = 50_000
 MAX_ITEMS: Final = 300_000  # what 20,000 messages with a tool call each hold
+MAX_VALUES: Final = 1_000_000
 MIN_ITEM_BYTES: Final = 3  # `{},` or `"",`
 UNCOUNTED_BYTES: Final = MIN_ITEM_BYTES * MAX_PARTS  # smaller bodies cannot exceed any bound
 
@@ -78,6 +79,13 @@ def excess_of(body: ChatBody, in_parts: list[Message], size_bytes: int) -> Exces
             "messages",
             f"messages hold {total} content parts together; the limit is {MAX_ALL_PARTS}.",
         )
+    return None
+
+
+def excess_of_values(body: bytes, most: int = MAX_VALUES) -> Excess | None:
+    """The same for values of any kind, where each of them costs something."""
+    if body.count(b",") > most and without_strings(body).count(b",") > most:
+        return Excess(None, f"The body holds more than {most} values.")
     return None
 
 

@@ -15,7 +15,7 @@ from cluster_gw.canonical.events import Usage
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import wishes
-from cluster_gw.surfaces.chat_bounds import without_strings
+from cluster_gw.surfaces.chat_bounds import MAX_ITEMS, is_crowded, without_strings
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.refusals import refused, unread
 from cluster_gw.surfaces.wishes import take_wishes
@@ -63,6 +63,8 @@ class Embeddings(ChatCompletions):
 
 def holds_too_much(body: bytes) -> bool:
     """Whether a body surely holds more values than any request has, told without reading it."""
+    if body.count(b'"') > 2 * MAX_ITEMS and is_crowded(body):
+        return True  # taking so many strings out of it to count would hold up the worker, too
     return body.count(b",") > MAX_VALUES and without_strings(body).count(b",") > MAX_VALUES
 
 

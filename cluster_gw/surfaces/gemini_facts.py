@@ -11,9 +11,11 @@ from cluster_gw.surfaces.chat_bounds import (
     MIN_ITEM_BYTES,
     UNCOUNTED_BYTES,
     Excess,
+    excess_of_values,
     is_crowded,
 )
 from cluster_gw.wire.gemini import AnyObject, FactsBody, FactsConfig, FactsContent, FactsPart
+from cluster_gw.wire.gemini_names import has_other_names
 from cluster_gw.wire.json_codec import JsonReader
 
 MAX_CONTENTS: Final = 20_000
@@ -48,8 +50,10 @@ def excess_of_body(body: bytes) -> Excess | None:
     Raises:
         InvalidJsonError, UnexpectedShapeError: it is crowded and no request at all.
     """
-    if len(body) <= MIN_ITEM_BYTES * MAX_ITEMS or not is_crowded(body):
+    if len(body) <= MIN_ITEM_BYTES * MAX_ITEMS:
         return None
+    if not is_crowded(body):  # what has other names is read whole
+        return excess_of_values(body, MAX_ITEMS) if has_other_names(body) else None
     count = len(CROWD_READER.read(body).contents)
     if count > MAX_CONTENTS:
         return too_many_contents(count)

@@ -10,7 +10,7 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.surfaces.chat_bounds import excess_of_body
+from cluster_gw.surfaces.chat_bounds import excess_of_body, excess_of_values
 from cluster_gw.surfaces.json_surface import JsonSurface
 from cluster_gw.surfaces.messages_answer import message_json, says
 from cluster_gw.surfaces.messages_bounds import excess_of_messages
@@ -63,7 +63,7 @@ class Messages(JsonSurface):
     def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
         """A request in the internal language, or the error object that names what is wrong."""
         try:
-            excess = excess_of_body(body)
+            excess = excess_of_body(body) or excess_of_values(body)
             if excess is None:
                 fields = read_fields(body)
                 facts = MESSAGES_READER.read(body)

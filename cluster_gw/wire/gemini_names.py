@@ -105,16 +105,22 @@ def in_camel_case(body: bytes, shape: Named = REQUEST) -> bytes:
     Raises:
         InvalidJsonError: no JSON.
     """
-    if b"_" not in body or FIRST.search(body) is None:
+    if not has_other_names(body):
         return body
     document = read_any(body)
     return write(document) if renamed(document, shape) else body
 
 
+def has_other_names(body: bytes) -> bool:
+    """Whether a body may have members by their other names."""
+    return b"_" in body and FIRST.search(body) is not None
+
+
 def renamed(document: Any, shape: Named) -> bool:
     """Rename in place; whether there was anything to rename."""
     if isinstance(document, list):
-        return sum(renamed(one, shape) for one in document) > 0  # each of them, not up to the first
+        # Each of them, not up to the first. The format has no arrays in arrays, of any depth.
+        return sum(renamed(one, shape) for one in document if isinstance(one, dict)) > 0
     if not isinstance(document, dict):
         return False
     found = False

@@ -251,7 +251,8 @@ def vectors(dialect: str, body: Document) -> Document:
         return {"embeddings": [{"values": list(VECTOR)} for _ in body["requests"]]}
     packed = b64encode(struct.pack(f"<{len(VECTOR)}f", *VECTOR)).decode()
     vector: Any = packed if body.get("encoding_format") == "base64" else list(VECTOR)
-    given = body["input"] if isinstance(body["input"], list) else [body["input"]]
+    is_one = isinstance(body["input"], str) or isinstance(body["input"][0], int)
+    given = [body["input"]] if is_one else body["input"]
     rows = [{"object": "embedding", "index": at, "embedding": vector} for at, _ in enumerate(given)]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     return {"object": "list", "model": "up", "data": rows, "usage": usage}
