@@ -14,7 +14,7 @@ import msgspec
 from cluster_gw.canonical.conversation import Conversation, Role, Thinking, ToolUse, Turn
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
-from cluster_gw.core.outcome.heard import MOST_ARGUMENTS, FirstCall, Heard, first_of
+from cluster_gw.core.outcome.heard import MOST_ARGUMENTS, FirstCall, Heard, first_of, words_of
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.clock import Clock
@@ -46,6 +46,7 @@ from cluster_gw.surfaces.system_note import with_note, with_noted_turn
 
 MOST_TURNS: Final = 16
 """Turns with calls, the newest ones, of which thoughts are looked for; each is a read."""
+HANDOFF_BYTES: Final = 65_536  # more than its characters can be, however they are written
 THOUGHTS: Final = "reasoning"
 HANDOFFS: Final = "handoff"
 
@@ -124,10 +125,14 @@ class Sessions:
         target, request, session = attempt.target, exchange.request, exchange.session
         policy = exchange.runtime.sessions
         recalls = wanted(target, request, policy)
-        is_listening = recalls is not None and request.wants_tools and request.choices == 1
+        wants_all = recalls is not None and wants_every_turn(target)
+        is_listening = recalls is not None and (request.wants_tools or wants_all)
+        is_listening = is_listening and request.choices == 1
         if is_listening or session is not None:
             thoughts = policy.most_bytes if is_listening and recalls is Recalls.REASONING else 0
             words = MESSAGE_CHARACTERS if session is not None else 0
+            if wants_all:
+                words = MOST_ARGUMENTS
             attempt.heard = Heard(most_thoughts=thoughts, most_words=words)
         note = None
         if session is not None and session.prior is not None and session.concerns(target):
@@ -150,7 +155,7 @@ class Sessions:
         heard, target, session = attempt.heard, attempt.target, exchange.session
         if heard is None:
             return
-        if completion is not None and (completion.tool_calls or session is not None):
+        if completion is not None and (completion.tool_calls or heard.wants_words):
             try:
                 heard.add_answer(attempt.answer or target.codec.read_answer(completion))
             except UNREADABLE:
@@ -170,6 +175,8 @@ class Sessions:
         policy, first, model = exchange.runtime.sessions, heard.first_call, model_of(target.route)
         if heard.is_too_long:
             self._memory.pass_by(THOUGHTS)
+        if first is None and wants_every_turn(target):
+            first = heard.last_words
         if first is None:
             return
         reasoning = heard.thoughts if recalls is Recalls.REASONING else ""
@@ -197,7 +204,7 @@ class Sessions:
         self._memory.keep(
             session.record,
             record_json(Handoff(model=model, messages=messages)),
-            most_bytes=policy.most_bytes,
+            most_bytes=HANDOFF_BYTES,
             budget_bytes=policy.budget_bytes / max(1, self._workers()) if is_new else math.inf,
         )
 
@@ -215,14 +222,16 @@ class Sessions:
         self, exchange: Exchange, target: Target, request: ChatRequest
     ) -> ChatRequest:
         messages = request.fields["messages"]
-        fills_blanks = REASONING_BLANK in target.route.quirks
-        if not fills_blanks and CALLS not in bytes(messages):
+        wants_all = wants_every_turn(target)
+        if not wants_all and CALLS not in bytes(messages):
             return request
         lacking = thoughtless(messages)
         calls = {one.place: first_of(one.calls) for one in lacking}
+        if wants_all and lacking and not lacking[-1].calls:
+            calls[lacking[-1].place] = words_of(lacking[-1].text)
         found = await self._find(exchange, target, calls)
         thoughts = {place: thought.reasoning for place, thought in found.items()}
-        if fills_blanks:
+        if wants_all:
             thoughts = {one.place: thoughts.get(one.place, "") for one in lacking}
         if not thoughts:
             return request
@@ -238,11 +247,14 @@ class Sessions:
         amended = conversation
         if recalls is not None:
             calls = {place: first_of([use]) for place, use in openings(conversation.turns, recalls)}
+            wants_all = wants_every_turn(target)
+            if wants_all:
+                calls |= newest_words(conversation.turns)
             found = await self._find(exchange, target, calls)
             turns = list(conversation.turns)
             for place, thought in found.items():
                 turns[place] = with_thought(turns[place], thought)
-            if recalls is Recalls.REASONING and REASONING_BLANK in target.route.quirks:
+            if wants_all:
                 turns = [with_blank(turn) for turn in turns]
             if found or turns != list(conversation.turns):
                 amended = msgspec.structs.replace(conversation, turns=tuple(turns))
@@ -300,6 +312,19 @@ def wanted(target: Target, request: ChatRequest, policy: SessionPolicy) -> Recal
     if recalls is Recalls.SIGNATURES and request.dialect is not Dialect.OPENAI:
         return None
     return recalls
+
+
+def wants_every_turn(target: Target) -> bool:
+    """Whether a target wants a thought with each turn of its model, be it empty."""
+    return target.recalls is Recalls.REASONING and REASONING_BLANK in target.route.quirks
+
+
+def newest_words(turns: Sequence[Turn]) -> dict[int, FirstCall | None]:
+    """The newest turn of the model if it calls nothing, by its place."""
+    places = [place for place, turn in enumerate(turns) if turn.role is Role.ASSISTANT]
+    if not places or any(isinstance(part, ToolUse) for part in turns[places[-1]].parts):
+        return {}
+    return {places[-1]: words_of(turns[places[-1]].text)}
 
 
 def openings(turns: Sequence[Turn], recalls: Recalls) -> list[tuple[int, ToolUse]]:

@@ -42,6 +42,15 @@ class SaidCall(msgspec.Struct, gc=False):
     id: str | None = None
 
 
+class SaidPart(msgspec.Struct, gc=False):
+    """A part of a content."""
+
+    text: str | None = None
+
+
+CONTENT_READER: Final = JsonReader[str | list[str | SaidPart] | None](
+    str | list[str | SaidPart] | None
+)
 CALLS_READER: Final = JsonReader[list[SaidCall] | None](list[SaidCall] | None)
 
 
@@ -51,10 +60,12 @@ class Thoughtless(NamedTuple):
     Attributes:
         place: among the messages.
         calls: made in it; none where it only speaks.
+        text: what it says.
     """
 
     place: int
     calls: tuple[ToolUse, ...]
+    text: str
 
 
 def thoughtless(messages: msgspec.Raw) -> list[Thoughtless]:
@@ -64,10 +75,18 @@ def thoughtless(messages: msgspec.Raw) -> list[Thoughtless]:
         for place, message in enumerate(MESSAGES_READER.read(messages)):
             is_spoken = bytes(message.get("role", ABSENT)) == ASSISTANT
             if is_spoken and bytes(message.get(REASONING, ABSENT)) == ABSENT:
-                found.append(Thoughtless(place, calls_of(message)))
+                found.append(Thoughtless(place, calls_of(message), text_of(message)))
     except (InvalidJsonError, UnexpectedShapeError):  # the upstream will say what is wrong
         return []
     return found
+
+
+def text_of(message: Fields) -> str:
+    """The text of a message."""
+    content = CONTENT_READER.read(message.get("content", ABSENT))
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join([part if isinstance(part, str) else part.text or "" for part in content])
 
 
 def calls_of(message: Fields) -> tuple[ToolUse, ...]:

@@ -399,3 +399,24 @@ async def test_arguments_that_would_take_long_to_read_end_the_look(
     await ask(http, gateway, asking(*returned(), *long))
 
     assert (newest, thoughts(upstream)) == ([None, THOUGHT], [None, None])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_platform_that_wants_all_gets_the_thought_of_its_newest_words_too(
+    stream: bool,
+    start: Start,
+    config: dict[str, Any],
+    upstream: ChatUpstream,
+    http: aiohttp.ClientSession,
+) -> None:
+    gateway = await start(**config)
+    said = {"role": "assistant", "content": "It rains."}
+    upstream.message = {**said, "reasoning_content": THOUGHT}
+    seen = []
+    for model in ("o/zen", "d/think"):
+        body = {"model": model, "messages": ASKED, "stream": stream}
+        await ask(http, gateway, body)
+        await ask(http, gateway, {**body, "messages": [*ASKED, said, *ASKED]})
+        seen += thoughts(upstream)
+
+    assert seen == [THOUGHT, None]

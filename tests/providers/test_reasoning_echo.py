@@ -17,12 +17,18 @@ def raw(value: Any) -> msgspec.Raw:
 
 def test_messages_of_the_model_without_thoughts_are_found_with_their_calls() -> None:
     thinking = {**SAID, "reasoning_content": "mine"}
-    empty = {**SAID, "reasoning_content": None, "tool_calls": [{"id": "odd"}, CALL]}
+    parts = ["hi", {"type": "text", "text": " there"}, {"type": "image_url"}]
+    calls = [{"id": "odd"}, CALL]
+    empty = {**SAID, "reasoning_content": None, "tool_calls": calls, "content": parts}
 
     found = thoughtless(raw([USER, HELLO, thinking, SAID, empty]))
 
     use = ToolUse(id="c1", name="weather", arguments="{}")
-    assert found == [Thoughtless(1, ()), Thoughtless(3, (use,)), Thoughtless(4, (use,))]
+    assert found == [
+        Thoughtless(1, (), "hello"),
+        Thoughtless(3, (use,), ""),
+        Thoughtless(4, (use,), "hi there"),
+    ]
 
 
 def test_what_cannot_be_read_is_left_alone() -> None:

@@ -46,6 +46,7 @@ class Heard:
         "_ids",
         "_most_thoughts",
         "_most_words",
+        "_said",
         "_signatures",
         "_thought",
         "_thoughts",
@@ -60,6 +61,7 @@ class Heard:
         self._thoughts: list[str] = []
         self._thought = 0
         self._words = ""
+        self._said = 0
         self._ids: list[tuple[int, str, str]] = []
         self._signatures: list[str] = []
         self._arguments: list[str] = []
@@ -94,6 +96,18 @@ class Heard:
         return FirstCall(call_id or unnamed(index), name, "".join(self._arguments))
 
     @property
+    def last_words(self) -> FirstCall | None:
+        """What stands for an answer without calls; None where there are some, or it is too long."""
+        if self._ids or self.is_too_long or self._said > self._most_words:
+            return None
+        return words_of(self._words)
+
+    @property
+    def wants_words(self) -> bool:
+        """Whether its text is of interest."""
+        return self._most_words > 0
+
+    @property
     def thoughts(self) -> str:
         """All that it thought; empty where that was not wanted."""
         return "".join(self._thoughts)
@@ -120,6 +134,7 @@ class Heard:
 
     def _say(self, text: str) -> None:
         left = self._most_words - len(self._words)
+        self._said += len(text)
         if left > 0:
             self._words += text[:left]
 
@@ -162,6 +177,11 @@ def call_of(index: int, use: ToolUse) -> ToolCallDelta:
     return ToolCallDelta(
         index=index, id=use.id, name=use.name, arguments=use.arguments, signature=use.signature
     )
+
+
+def words_of(text: str) -> FirstCall | None:
+    """What stands for a turn that calls nothing: its text; None for none, or a very long one."""
+    return FirstCall("", "", text) if 0 < len(text) <= MOST_ARGUMENTS else None
 
 
 def first_of(calls: Iterable[ToolUse]) -> FirstCall | None:
