@@ -219,8 +219,7 @@ class Attempt:
 
     async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s
-        parts: list[bytes] = []
-        size = 0
+        body: bytes | bytearray = b""
         while True:
             if not response.is_complete:
                 self.dog.limit(clock_s() + stall_s, FaultKind.STALL)
@@ -228,11 +227,12 @@ class Attempt:
             if isinstance(chunk, Fault):
                 return chunk
             if not chunk:
-                return parts[0] if len(parts) == 1 else b"".join(parts)
-            size += len(chunk)
-            if size > MAX_ANSWER_BYTES:
+                return bytes(body)
+            # Tiny pieces by themselves would take many times their size; one alone is not copied.
+            body = bytearray(body) if body and isinstance(body, bytes) else body
+            body += chunk
+            if len(body) > MAX_ANSWER_BYTES:
                 return Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
-            parts.append(chunk)
 
     async def _peek_stream(self, response: UpstreamResponse) -> Opened:
         if not self.target.codec.is_stream(response.content_type):

@@ -33,29 +33,31 @@ class WholeAnswerDecoder:
 
     def __init__(self, secret: str | None) -> None:
         self._secret = secret
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()  # tiny pieces by themselves would take many times their size
+        self._pieces = 0
+        self._is_over = False
 
     @property
     def signs_of_life(self) -> int:
         """How many pieces have come: each of them is one."""
-        return len(self._parts)
+        return self._pieces
 
     def decode(self, chunk: bytes) -> list[StreamEvent]:
         """Keep the next bytes; no event, but for an answer that is too large."""
-        if self._size > MAX_BYTES:
+        if self._is_over:
             return []
-        self._size += len(chunk)
-        if self._size > MAX_BYTES:
-            self._parts.clear()
+        if len(self._body) + len(chunk) > MAX_BYTES:
+            self._is_over = True
+            self._body.clear()
             fault = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
             return [StreamEvent(fault=fault)]
-        self._parts.append(chunk)
+        self._body += chunk
+        self._pieces += 1
         return []
 
     def flush(self) -> list[StreamEvent]:
         """Take the end of the answer and give all its events."""
-        body = b"".join(self._parts)
+        body = bytes(self._body)
         if not body:
             return []
         document = document_of(body)

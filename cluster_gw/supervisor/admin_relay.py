@@ -120,10 +120,10 @@ class AdminRelay:
 
 
 async def _bounded_body(request: Request) -> bytes | None:
-    parts: list[bytes] = []
-    size = 0
+    body = bytearray()
+    is_too_large = False
     async for part in request.stream():
-        size += len(part)
-        if size <= MAX_BODY_BYTES:
-            parts.append(part)
-    return b"".join(parts) if size <= MAX_BODY_BYTES else None
+        is_too_large = is_too_large or len(body) + len(part) > MAX_BODY_BYTES
+        if not is_too_large:
+            body += part
+    return None if is_too_large else bytes(body)

@@ -126,16 +126,14 @@ class UpstreamResponse(Incoming):
             max_bytes: bound of the decoded size in bytes; a larger answer is closed and is a
                 TOO_LARGE fault.
         """
-        parts: list[bytes] = []
-        size = 0
-        while size <= max_bytes:
+        body = bytearray()
+        while len(body) <= max_bytes:
             chunk = await self.read_chunk()
             if isinstance(chunk, Fault):
                 return chunk
             if not chunk:
-                return b"".join(parts)
-            size += len(chunk)
-            parts.append(chunk)
+                return bytes(body)
+            body += chunk
         return self._break_off(Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound"))
 
     def close(self) -> None:
