@@ -53,7 +53,7 @@ class VersionDoor:
 
 def version_problem(given: bytes | None) -> ErrorBody | None:
     """The error of a version that is missing or unknown, in the vendor's words."""
-    if given in VERSIONS:
+    if given is not None and given.strip() in VERSIONS:
         return None
     shown = "" if given is None else given[:SHOWN_BYTES].decode("latin-1")
     told = "header is required" if given is None else f'"{shown}" is not a valid version'

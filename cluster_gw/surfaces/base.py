@@ -33,6 +33,15 @@ class StreamHead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     input_tokens: int = 0
     request: ChatRequest | None = None
 
+    def pieces_of(self, event: StreamEvent) -> tuple[tuple[int, StreamEvent], ...]:
+        """What each choice says in an event, by its index.
+
+        Where one was asked for all is said by the first, however the upstream numbers it.
+        """
+        if event.pieces and (self.request is None or self.request.choices > 1):
+            return event.pieces
+        return ((0, event),)
+
 
 class StreamEncoder(Protocol):
     """Writes one stream. Any run of events gives a sound stream of the dialect."""

@@ -75,7 +75,7 @@ class WrittenStream:
             self._usage = event.usage
         if event.done or event.fault is not None:
             return b""
-        pieces = event.pieces or ((0, event),)
+        pieces = self._head.pieces_of(event)
         choices = [self._choice(index, piece) for index, piece in pieces]
         said = [choice for choice in choices if choice is not None]
         frame = self._frame(said, extensions) if said else b""

@@ -31,7 +31,7 @@ class TextStream:
             self._usage = event.usage
         if event.done or event.fault is not None:
             return b""
-        pieces = event.pieces or ((0, event),)
+        pieces = self._head.pieces_of(event)
         choices = [
             choice_json(index, piece.text, piece.finish_reason)
             for index, piece in pieces

@@ -218,7 +218,7 @@ class WrittenStream:
         if extensions:
             self._extensions = extensions
         said: list[dict[str, Any]] = []
-        for index, piece in event.pieces or ((0, event),):
+        for index, piece in self._head.pieces_of(event):
             if index not in self._candidates:
                 self._candidates[index] = WrittenCandidate(self._room)
             parts = self._candidates[index].take(piece)

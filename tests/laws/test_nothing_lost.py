@@ -311,6 +311,21 @@ def test_what_a_stream_shows_arrives_or_is_named_in_a_comment(name: str, kind: s
 
 
 @pytest.mark.parametrize("name", ["chat/completions", "completions", "Gemini's"])
+def test_one_answer_is_the_first_however_the_upstream_numbers_it(name: str) -> None:
+    asked = ChatRequest(dialect=Dialect.OPENAI, model="m", stream=True, fields={})
+    stream = WRITERS[name].stream_encoder(
+        StreamHead(id="0" * 32, model="m", created_s=1, is_native=False, request=asked)
+    )
+    said = StreamEvent(text=WORD, pieces=((1, StreamEvent(text=WORD)),))
+    end = StreamEvent(finish_reason="stop", pieces=((1, StreamEvent(finish_reason="stop")),))
+
+    sent = stream.encode(said) + stream.encode(end) + stream.done()
+
+    assert sent.count(WORD.encode()) == 1
+    assert b'"index":1' not in sent
+
+
+@pytest.mark.parametrize("name", ["chat/completions", "completions", "Gemini's"])
 def test_each_choice_of_a_stream_is_told_apart(name: str) -> None:
     surface = WRITERS[name]
     stream = surface.stream_encoder(
