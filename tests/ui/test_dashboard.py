@@ -459,23 +459,6 @@ def test_question_goes_out_as_it_was_typed(visit: Visit) -> None:
     assert json.loads(sent)["headers"] == {"X-Gw-Session-Id": "s1", "user-agent": "me"}
 
 
-def test_metrics_are_read_whatever_their_labels_say(visit: Visit) -> None:
-    page = visit.open("overview", "#keys")
-    text = '# HELP x y\nx{a="q\\"},{",b="l\\\\n\\n"} 3\nx{a="2"} 1e3\nempty 0\n'
-
-    told = page.evaluate(
-        "async (text) => { const {parseMetrics, total} = await import('/ui/metrics.js');"
-        "const all = parseMetrics(text); return [all.get('x'), total(all, 'x'), all.size] }",
-        text,
-    )
-
-    samples = [
-        {"labels": {"a": 'q"},{', "b": "l\\n\n"}, "value": 3},
-        {"labels": {"a": "2"}, "value": 1000},
-    ]
-    assert told == [samples, 1003, 2]
-
-
 def test_shown_tree_becomes_what_is_drawn_even_with_names_that_occur_twice(visit: Visit) -> None:
     page = visit.open("overview", "#keys")
 

@@ -138,7 +138,8 @@ function weights(draft, redraw) {
           redraw(id);
         } }));
     }),
-    h("p", { class: "note" }, "A strategy with weights of its own ignores these; the answer says so."));
+    h("p", { class: "note" }, "A strategy with weights of its own ignores these; the answer says so.",
+      draft.held.isShifted ? " Peak hours shift them now." : ""));
 }
 
 function chain(draft, redraw) {

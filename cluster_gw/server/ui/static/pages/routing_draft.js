@@ -36,7 +36,10 @@ export class Draft {
       family: routing.family,
       strategies: routing.strategies,
       strategy: routing.strategy,
-      weights: routing.weights,
+      // What hours of more load shift is not what was set, and must not be sent back as that.
+      weights: routing.peak_adjusted && routing.weights
+        ? { ...routing.weights, ...routing.custom_weights } : routing.weights,
+      isShifted: routing.peak_adjusted,
       chain: chain.items,
       // The older of the two: what came between them would else be overwritten unseen.
       version: Math.min(routing.config_version, chain.config_version),

@@ -1,0 +1,117 @@
+"""Modules of the dashboard that only reckon, run by node: metrics as text, and what is changed."""
+
+import json
+import subprocess
+from typing import Any, Final
+
+import pytest
+
+from cluster_gw.server.ui.shell import FOLDER
+
+pytestmark = pytest.mark.ui
+
+ROUTES: Final = [
+    {"route": "a/one", "enabled": True, "keys": ["a1"]},
+    {"route": "b/two", "enabled": True, "keys": []},
+]
+
+
+def run(module: str, code: str, given: Any) -> Any:
+    """Run code behind a module that imports no other; what it returns of `given`."""
+    text = (FOLDER / module).read_text(encoding="utf-8")
+    whole = f"{text}\nconst work = (given) => {{ {code} }};\n"
+    whole += f"console.log(JSON.stringify(work({json.dumps(given)})));"
+    done = subprocess.run(
+        ["node", "--input-type=module"],
+        check=False,
+        input=whole,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def drafted(code: str, **of_routing: Any) -> Any:
+    """What some code gives of the draft of a combo that has just been read."""
+    read = {
+        "combos": {"items": [{"id": "auto"}]},
+        "routing": {
+            "combo": "auto",
+            "family": "bandit",
+            "strategies": ["custom", "balanced"],
+            "strategy": "custom",
+            "weights": {"speed": 0.25, "reliability": 0.75},
+            "custom_weights": None,
+            "peak_adjusted": False,
+            "config_version": 4,
+            **of_routing,
+        },
+        "chain": {"items": ROUTES, "config_version": 5},
+    }
+    start = "const draft = new Draft(); draft.take(given);"
+    return run("pages/routing_draft.js", f"{start} {code}", read)
+
+
+def test_metrics_are_read_whatever_their_labels_say() -> None:
+    text = '# HELP x y\nx{a="q\\"},{",b="l\\\\n\\n"} 3\nx{a="2"} 1e3\nempty 0\n'
+    code = (
+        "const all = parseMetrics(given);"
+        "return [all.get('x'), total(all, 'x'), total(all, 'none'), totalsBy(all, 'x', 'a')];"
+    )
+
+    told = run("metrics.js", code, text)
+
+    first = {"labels": {"a": 'q"},{', "b": "l\\n\n"}, "value": 3}
+    second = {"labels": {"a": "2"}, "value": 1000}
+    assert told == [[first, second], 1003, None, [["2", 1000], ['q"},{', 3]]]
+
+
+def test_nothing_is_sent_of_what_nobody_touched() -> None:
+    told = drafted("return [draft.changes(), draft.bodies(), draft.version];")
+
+    assert told == [[], {"routing": None, "chain": None}, 4]
+
+
+def test_only_what_was_touched_is_sent_and_read_out_before() -> None:
+    code = (
+        "draft.weights.speed = 0.5; draft.chain.reverse(); draft.chain[0].enabled = false;"
+        "return [draft.changes(), draft.bodies()];"
+    )
+
+    changes, bodies = drafted(code)
+
+    assert changes == ["Weight of speed: 0.25 → 0.5", "b/two: on → off", "Order: b/two, a/one"]
+    assert bodies == {
+        "routing": {"weights": {"speed": 0.5, "reliability": 0.75}},
+        "chain": {
+            "items": [{"route": "b/two", "enabled": False}, {"route": "a/one", "enabled": True}]
+        },
+    }
+
+
+def test_weights_of_the_strategy_before_are_not_sent_with_another() -> None:
+    code = "draft.weights.speed = 0.5; draft.strategy = 'balanced'; return draft.bodies().routing;"
+
+    assert drafted(code) == {"strategy": "balanced"}
+
+
+def test_weights_that_an_hour_has_shifted_are_not_sent_back_as_set() -> None:
+    own = {"speed": 0.5, "reliability": 0.5}
+    code = "draft.weights.speed = 0.6; return draft.bodies().routing.weights;"
+
+    told = drafted(code, custom_weights=own, peak_adjusted=True)
+
+    assert told == {"speed": 0.6, "reliability": 0.5}
+
+
+def test_what_is_being_changed_stays_when_something_else_is_read() -> None:
+    code = (
+        "draft.strategy = 'balanced'; given.routing.config_version = 9;"
+        "given.chain.config_version = 9;"
+        "const isNews = draft.take(given); const seen = [isNews, draft.isOutdated, draft.version];"
+        "draft.forget(); draft.take(given); return [...seen, draft.version, draft.strategy];"
+    )
+
+    assert drafted(code) == [False, True, 4, 9, "custom"]
