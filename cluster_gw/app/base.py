@@ -7,6 +7,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.sealing import Seal, Unsealed
+from cluster_gw.store.session_memory import READ_S
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 
@@ -19,12 +20,14 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
         prefix: of every key name.
         cache_url: of the one for what may be lost; None where that is the same.
         seal: encrypts what is kept there of conversations.
+        read_s: how long a request waits for that, at most.
     """
 
     url: str
     prefix: str = "gw1"
     cache_url: str | None = None
     seal: Seal = Unsealed()
+    read_s: float = READ_S
 
     def __repr__(self) -> str:
         return f"Servers({self.prefix})"

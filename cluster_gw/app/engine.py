@@ -221,7 +221,7 @@ class Engine:
                 sessions=SessionParts(
                     self._side.redis,
                     self._keys,
-                    servers.seal,
+                    servers,
                     self.coordination.most_workers,
                     clock,
                     registry,

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from cluster_gw.app.base import Servers
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.sessions import Sessions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.sealing import Seal
 from cluster_gw.store.session_memory import SessionMemory
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.registry import Registry
@@ -18,7 +18,7 @@ class SessionParts:
     Args:
         redis: of what may be lost.
         keys: builds key names.
-        seal: encrypts what is kept.
+        servers: how what is kept is sealed, and how long it is waited for.
         workers: how many workers share the budget.
         clock: of the worker.
         registry: where numbers go.
@@ -31,12 +31,12 @@ class SessionParts:
         self,
         redis: RedisClient,
         keys: Keys,
-        seal: Seal,
+        servers: Servers,
         workers: Callable[[], int],
         clock: Clock,
         registry: Registry,
     ) -> None:
-        self._memory = SessionMemory(redis, seal, clock.monotonic_s)
+        self._memory = SessionMemory(redis, servers.seal, clock.monotonic_s, read_s=servers.read_s)
         self._registry = registry
         self.sessions = Sessions(self._memory, keys, workers, clock)
         registry.on_read(self._read)

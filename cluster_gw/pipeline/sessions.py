@@ -41,7 +41,7 @@ from cluster_gw.providers.quirks import REASONING_BLANK
 from cluster_gw.providers.reasoning_echo import CALLS, ECHOED, thoughtless, with_thoughts
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Reply
-from cluster_gw.store.session_memory import READ_S, Record, SessionMemory
+from cluster_gw.store.session_memory import Record, SessionMemory
 from cluster_gw.surfaces.system_note import with_note, with_noted_turn
 
 MOST_TURNS: Final = 16
@@ -281,7 +281,7 @@ class Sessions:
             return {}
         started_s = self._clock.monotonic_s()
         records = [record for _, record in asked]
-        values = await self._memory.find(records, READ_S - exchange.memory_s)
+        values = await self._memory.find(records, self._memory.read_s - exchange.memory_s)
         exchange.memory_s += self._clock.monotonic_s() - started_s
         found: dict[int, Thought] = {}
         for (place, record), value in zip(asked, values, strict=True):

@@ -89,12 +89,22 @@ class SessionMemory:
         client: of the Redis of what may be lost.
         seal: encrypts values.
         monotonic_s: clock.
+        read_s: how long one request waits for all of it, at most.
 
     Attributes:
+        read_s: the same.
         counts: reads and writes by kind and result.
     """
 
-    def __init__(self, client: RedisClient, seal: Seal, monotonic_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: RedisClient,
+        seal: Seal,
+        monotonic_s: Callable[[], float],
+        *,
+        read_s: float = READ_S,
+    ) -> None:
+        self.read_s = read_s
         self.counts: dict[tuple[str, Result], int] = {}
         self._client = client
         self._seal = seal
@@ -102,11 +112,11 @@ class SessionMemory:
         self._rests_until_s = -REST_S
         self._meters: dict[str, ByteMeter] = {}
 
-    def ask(self, record: Record, within_s: float = READ_S) -> asyncio.Future[Reply]:
+    def ask(self, record: Record, within_s: float | None = None) -> asyncio.Future[Reply]:
         """Ask what is kept; what is found lives on. Leaves with what else does in this turn."""
         future = self._client.submit("GETEX", record.name, "PX", record.ttl_ms)
         loop = asyncio.get_running_loop()
-        due_s = loop.time() + within_s
+        due_s = loop.time() + (self.read_s if within_s is None else within_s)
         loop.call_at(due_s, _give_up, future, loop, due_s)
         future.add_done_callback(_look_at)
         return future
@@ -116,14 +126,16 @@ class SessionMemory:
         """Whether nothing is asked now, since the last answer did not come in time."""
         return self._monotonic_s() < self._rests_until_s
 
-    async def find(self, records: Sequence[Record], within_s: float = READ_S) -> list[bytes | None]:
+    async def find(
+        self, records: Sequence[Record], within_s: float | None = None
+    ) -> list[bytes | None]:
         """What is kept; None for nothing, and for whatever Redis did not tell in time.
 
         Args:
             records: a few; all leave in one write.
-            within_s: how long to wait, at most.
+            within_s: how long to wait, at most; None for `read_s`.
         """
-        if self.is_resting or within_s <= 0:
+        if self.is_resting or (within_s is not None and within_s <= 0):
             self.count_lost(records)
             return [None] * len(records)
         asked = [self.ask(record, within_s) for record in records]

@@ -42,6 +42,8 @@ class Gateway:
         prefix: of every key.
         when_lost: see `redis.when_lost`.
         cache_url: see `redis.cache_url`.
+        read_s: how long a request waits for what is kept of its conversation; here longer than
+            anywhere else, since other tests want the machine too.
 
     Attributes:
         engine: its inner parts.
@@ -58,6 +60,7 @@ class Gateway:
         prefix: str = "gw1",
         when_lost: str = "share",
         cache_url: str | None = None,
+        read_s: float = 5.0,
     ) -> None:
         document = {"auth": {"mode": "none"}, **config}
         document["redis"] = {"url": redis_url, "prefix": prefix, "when_lost": when_lost}
@@ -73,6 +76,7 @@ class Gateway:
             prefix=prefix,
             cache_url=cache_url,
             seal=seal_of(None if key is None else key.reveal()),
+            read_s=read_s,
         )
 
     async def __aenter__(self) -> Self:

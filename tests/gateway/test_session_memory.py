@@ -8,6 +8,7 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+from cluster_gw.store.session_memory import READ_S
 from cluster_gw.telemetry import catalog
 from tests.fakes.chat_upstream import ChatUpstream, calling
 from tests.fakes.gateway import Gateway
@@ -369,7 +370,9 @@ async def test_a_cache_redis_in_trouble_holds_up_no_request(
 ) -> None:
     config["sessions"] = {"context_handoff": "on_model_switch"}
     with RedisServer(needed_redis()) as cache:
-        async with Gateway(config, server.url, prefix=trouble, cache_url=cache.url) as gateway:
+        async with Gateway(
+            config, server.url, prefix=trouble, cache_url=cache.url, read_s=READ_S
+        ) as gateway:
             await until_soon(lambda: is_cache_up(gateway))
             await ask(http, gateway, asking(model="auto"))
             (cache.freeze if trouble == "frozen" else cache.kill)()
@@ -384,7 +387,7 @@ async def test_a_cache_redis_in_trouble_holds_up_no_request(
 
     assert thoughts(upstream) == [None]
     assert lost >= 3
-    assert max(times_s) < 0.3  # 50 ms, and what else the machine has to do
+    assert max(times_s) < 0.6  # 50 ms, and what else the machine has to do; a call waits 0.7 s
 
 
 async def test_arguments_that_would_take_long_to_read_end_the_look(
