@@ -14,6 +14,8 @@ from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.mending.arguments import may_hold_text, repaired
 
 MAX_HELD_CHARACTERS: Final = 1_048_576
+MAX_HELD_BYTES: Final = 16 * 1_048_576  # of frames that wait
+MAX_HELD_EVENTS: Final = 80_000  # tiny ones take half a kilobyte each, whatever their frames
 MAX_CALLS: Final = 1024  # that are remembered; later fragments of older ones pass as they are
 
 
@@ -61,6 +63,7 @@ class CallHolder:
         self._calls: dict[int, Call] = {}  # the latest of each index
         self._touched: list[tuple[Call, ...]] = []  # whose fragments each held event has
         self._size = 0
+        self._held_bytes = 0
 
     def take(self, event: StreamEvent) -> list[Settled]:
         """Take an event with fragments and give what is certain by now, in order."""
@@ -74,21 +77,16 @@ class CallHolder:
             may_pass = self._note(call, delta) and may_pass
         if may_pass and not self.held:
             return [*settled, Settled(event=event)]
-        self.held.append(event)
-        self._touched.append(touched)
-        if self._size > MAX_HELD_CHARACTERS:
-            settled += self.release()
-        return settled
+        return settled + self._wait(event, touched)
 
-    def keep(self, event: StreamEvent) -> None:
-        """Put any other event behind those that wait."""
-        self.held.append(event)
-        self._touched.append(())
+    def keep(self, event: StreamEvent) -> list[Settled]:
+        """Put any other event behind those that wait; gives all of them where they are too many."""
+        return self._wait(event, ())
 
     def release(self) -> list[Settled]:
         """Give all that waits: the calls in it are whole."""
         waiting, touched = self.held, self._touched
-        self.held, self._touched, self._size = [], [], 0
+        self.held, self._touched, self._size, self._held_bytes = [], [], 0, 0
         better: dict[int, str] = {}
         for call in {id(call): call for calls in touched for call in calls}.values():
             text = repaired("".join(call.parts), self._schemas().get(call.name))
@@ -107,6 +105,13 @@ class CallHolder:
             kept = tuple([delta for delta in deltas if delta is not None])
             settled.append(Settled(event=event, tool_calls=kept))
         return settled
+
+    def _wait(self, event: StreamEvent, touched: tuple[Call, ...]) -> list[Settled]:
+        self.held.append(event)
+        self._touched.append(touched)
+        self._held_bytes += len(event.raw)
+        is_long = self._size > MAX_HELD_CHARACTERS or self._held_bytes > MAX_HELD_BYTES
+        return self.release() if is_long or len(self.held) > MAX_HELD_EVENTS else []
 
     def _call_of(self, delta: ToolCallDelta) -> tuple[Call, bool]:
         """The call a fragment belongs to, and whether it begins one.

@@ -12,7 +12,7 @@ import msgspec
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.gate import INLINE_CALL
-from cluster_gw.mending.calls import CallHolder, Settled
+from cluster_gw.mending.calls import MAX_HELD_EVENTS, CallHolder, Settled
 from cluster_gw.mending.inline_calls import Reading, read_calls
 from cluster_gw.mending.opening import Opening, State
 from cluster_gw.mending.policy import MendingPolicy
@@ -122,9 +122,7 @@ class Mender:
 
     def _let_go(self) -> list[StreamEvent]:
         """Give all that is held, as text where it is not known to be more."""
-        said = self._opening.release()
-        told = self._given(Told(reasoning=said.reasoning, text=said.text))
-        followed = [after for one in told for after in self._follow(one)]
+        followed = [after for one in self._released() for after in self._follow(one)]
         self._is_over = True
         return followed + self._settled(self._holder.release())
 
@@ -147,7 +145,7 @@ class Mender:
         if event.reasoning and opening.holds_blanks:
             return [*self._given(Told()), event]  # blanks between thoughts are just that
         self._wait(event)
-        return []
+        return self._spilled()
 
     def _read_end(self, event: StreamEvent) -> list[StreamEvent]:
         told = self._told(event)
@@ -177,11 +175,18 @@ class Mender:
             )
         if opening.state is State.TEXT or said.reasoning or said.text:
             return self._given(Told(reasoning=said.reasoning, text=said.text))
-        is_long = self._waiting_bytes > MAX_HELD_BYTES
-        if is_long or (len(self._waiting) >= MOST_BLANK_EVENTS and opening.holds_blanks):
-            said = opening.release()
-            return self._given(Told(reasoning=said.reasoning, text=said.text))
-        return []
+        if len(self._waiting) >= MOST_BLANK_EVENTS and opening.holds_blanks:
+            return self._released()
+        return self._spilled()
+
+    def _spilled(self) -> list[StreamEvent]:
+        """Give all that waits where it is too much."""
+        is_long = self._waiting_bytes > MAX_HELD_BYTES or len(self._waiting) > MAX_HELD_EVENTS
+        return self._released() if is_long else []
+
+    def _released(self) -> list[StreamEvent]:
+        said = self._opening.release()
+        return self._given(Told(reasoning=said.reasoning, text=said.text))
 
     def _wait(self, event: StreamEvent) -> None:
         self._waiting.append(event)
@@ -241,8 +246,7 @@ class Mender:
                 settled = holder.take(event)
                 return self._settled(settled + holder.release() if ends else settled)
         if holder.held and not ends:
-            holder.keep(event)
-            return []
+            return self._settled(holder.keep(event))
         return [*self._settled(holder.release()), self._ended(event)]
 
     def _settled(self, settled: list[Settled]) -> list[StreamEvent]:

@@ -23,6 +23,7 @@ THINKING: Final = "thinking"
 REDACTED: Final = "redacted_thinking"
 CALL: Final = "tool_use"
 MAX_KEPT: Final = 1_048_576  # characters; who mixes more than that gets it in pieces
+MOST_PIECES: Final = 4096
 OVERHEAD: Final = 128  # of each block that waits, in characters
 DELTAS: Final = MappingProxyType(
     {TEXT: ("text_delta", "text"), THINKING: ("thinking_delta", "thinking")}
@@ -52,9 +53,7 @@ class Kept(msgspec.Struct, gc=False):
 
         It is read when its brackets are closed: then it is an object, or never will be.
         """
-        for text in self.texts[self.looked_at :]:
-            self.brackets.take(text)
-        self.looked_at = len(self.texts)
+        self._look()
         if self.is_broken or not self.brackets.is_closed:
             return False
         self.is_broken = object_of("".join(self.texts)) is None
@@ -64,6 +63,9 @@ class Kept(msgspec.Struct, gc=False):
         """Go on with the next piece."""
         self.texts.append(text)
         self.size += len(text)
+        if len(self.texts) > MOST_PIECES:  # tiny ones take thirty times their size
+            self._look()
+            self.texts, self.looked_at = ["".join(self.texts)], 1
 
     def bound(self) -> None:
         """Keep no more than may be kept."""
@@ -71,6 +73,12 @@ class Kept(msgspec.Struct, gc=False):
             self.is_long = True
             self.texts.clear()
             self.looked_at = 0
+
+    def _look(self) -> None:
+        """Let the brackets see the pieces that they have not seen."""
+        for text in self.texts[self.looked_at :]:
+            self.brackets.take(text)
+        self.looked_at = len(self.texts)
 
 
 class Piece(msgspec.Struct, gc=False):
