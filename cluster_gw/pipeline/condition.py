@@ -90,12 +90,16 @@ class Conditions:
         sibling_could_serve: bool,
     ) -> None:
         """Book a failed attempt for its model and its provider, if it says anything about them."""
+        is_trial = lease.is_trial or lease.id in self._providers.trials
         if verdict.blames_breaker and verdict.skip is SkipScope.PROVIDER:
             self._providers.failed(lease, policy.breaker.cooldown_ms)
         points = 0.0
         if consequence.misdeed is not None:
             points = points_for(
-                consequence.misdeed, policy.penalty, sibling_could_serve=sibling_could_serve
+                consequence.misdeed,
+                policy.penalty,
+                sibling_could_serve=sibling_could_serve,
+                is_trial=is_trial,
             )
         if points or consequence.counts_for_bench:
             end = ModelEnd(

@@ -150,12 +150,16 @@ class Replica:
             sibling_could_serve: another key could still serve the request.
         """
         (verdict, consequence), (now_ms, now_s), policy = judged, now, self._policy
+        is_trial = taken.is_trial or taken.id in self._trials
         if verdict.blames_breaker and verdict.skip is SkipScope.PROVIDER:
             self._provider_failed(target, taken, now_ms, now_s)
         points = 0.0
         if consequence.misdeed is not None:
             points = points_for(
-                consequence.misdeed, policy.penalty, sibling_could_serve=sibling_could_serve
+                consequence.misdeed,
+                policy.penalty,
+                sibling_could_serve=sibling_could_serve,
+                is_trial=is_trial,
             )
         if not points and not consequence.counts_for_bench:
             return

@@ -142,6 +142,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     places: tuple[tuple[int, int], ...]
     generation: int
     reserved_at_ms: int
+    is_trial: bool = False
 
 
 class FleetState:
@@ -188,7 +189,7 @@ class FleetState:
         if refused is not None:
             return refused
         taken = self.count(plan, zone, token, tokens, now_ms)
-        generation, is_recorded = 0, False
+        generation, is_recorded, is_trial = 0, False, False
         for at, name in enumerate(plan.health):
             record = self.health.get(name)
             if record is not None and not record.is_empty():
@@ -196,10 +197,13 @@ class FleetState:
                 effect = record.admit(token, expiry_ms, self._policy, now_ms)
                 if effect not in {Effect.PASS, Effect.TRIAL}:
                     raise RuntimeError(f"a closed gate let a lease through: {effect}")
+                is_trial = is_trial or effect is Effect.TRIAL
                 generation = generation if at else record.breaker.gen
         if not is_recorded:
             return taken
-        return msgspec.structs.replace(taken, generation=generation, reserved_at_ms=now_ms)
+        return msgspec.structs.replace(
+            taken, generation=generation, reserved_at_ms=now_ms, is_trial=is_trial
+        )
 
     def count(self, plan: Plan, zone: str, token: str, tokens: int, now_ms: int) -> Taken:
         """Count a call, whatever the gates say."""

@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from cluster_gw.pipeline.view import View
+from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
 from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import RedisServer
@@ -92,11 +95,17 @@ async def test_chain_of_another_combo_is_named(admin: httpx.AsyncClient) -> None
     assert (await admin.get("/api/fallback?combo=none")).status_code == 404
 
 
-async def test_chain_that_was_shown_can_be_sent_back(admin: httpx.AsyncClient) -> None:
+async def test_chain_that_was_shown_can_be_sent_back(
+    gateway: Gateway, admin: httpx.AsyncClient
+) -> None:
     shown = (await admin.get("/api/fallback")).json()
+    signals, ranks = gateway.current.view.signals, {RouteId("a/one"): 7}
+    gateway.current.view = View(signals=msgspec.structs.replace(signals, speed_ranks=ranks))
 
     answer = await admin.put("/api/fallback", json=shown)
 
+    assert answer.json()["config_version"] == shown["config_version"]  # nothing was changed
+    assert [one["speed_rank_measured"] for one in answer.json()["items"]] == [7, None, None]
     assert chain(answer) == [("a/one", True), ("a/two", True), ("a/three", True)]
 
 

@@ -208,3 +208,19 @@ async def test_breaker_of_a_target_is_shown_until_it_is_closed(
     }
     assert "breaker" in row["reasons"]
     assert await reasons(gateway) == {"recent_errors"}
+
+
+async def test_trial_that_fails_raises_no_penalty(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
+) -> None:
+    routing = {"breaker": {"threshold": 1, "cooldown_ms": 1}, "bench": {"failures": 9}}
+    gateway = await start(keys=ONE_KEY, models=ONE_MODEL, routing=routing)
+    await ask(http, gateway, "bad", status(500))
+    (before,) = await held(gateway)
+
+    await ask(http, gateway, "trial", status(500))
+    (after,) = await held(gateway)
+
+    assert calls(simulator, "bad") + calls(simulator, "trial") == 2
+    assert [one["penalty"]["hits"] for one in (before, after)] == [1, 1]
+    assert [one["penalty"]["value"] for one in (before, after)] == [1.0, 1.0]

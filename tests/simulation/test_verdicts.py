@@ -52,7 +52,7 @@ def test_every_claim_holds_in_a_sample() -> None:
         sweep(one, strategies, seeds=2, replicas=2, scripts=SCRIPTS)
         for one, strategies in zip(scenarios, (COMPARED, COMPARED, (BANDIT,)), strict=True)
     ]
-    fleets = [fleets_of(one, 2, SCRIPTS) for one in scenarios]
+    fleets = [fleets_of(one, 2, SCRIPTS) for one in scenarios[:2]]
 
     verdicts = judge(outcomes, fleets)
 

@@ -56,7 +56,11 @@ NO_PENALTY = Penalty()
 
 
 def points_for(
-    misdeed: Misdeed | None, policy: PenaltyPolicy, *, sibling_could_serve: bool
+    misdeed: Misdeed | None,
+    policy: PenaltyPolicy,
+    *,
+    sibling_could_serve: bool,
+    is_trial: bool = False,
 ) -> float:
     """Tell the points of the end of an attempt.
 
@@ -65,10 +69,12 @@ def points_for(
         policy: of the operator.
         sibling_could_serve: another key of the model could still serve this request, so that one
             key's trouble does not sink a model with free keys.
+        is_trial: it was let through to find out whether an outage is over. What was cut off lost
+            its place by that; points for each trial would keep it back for long after its return.
     """
     if misdeed is None:
         return policy.success
-    if sibling_could_serve:
+    if sibling_could_serve or (is_trial and misdeed is Misdeed.FAILURE):
         return 0.0
     return policy.rate_limit if misdeed is Misdeed.RATE_LIMIT else policy.failure
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +20,8 @@ from cluster_gw.server.admin.read_only import as_sent, is_same
 from cluster_gw.server.admin.writing import seen_version, snake_case
 from cluster_gw.settings.pool import MAX_ENTRIES
 from cluster_gw.units import ComboId, RouteId
+
+MEASURED: Final = frozenset({"speed_rank", "speed_rank_measured"})
 
 
 def fallback_routes(desk: Desk) -> list[Route]:
@@ -52,7 +54,7 @@ class Fallback:
         combo = named_combo(self._desk, request, sent)
         members = {member.route: member.enabled for member in combo.members}
         entries = await asyncio.to_thread(read_entries, body)
-        if is_same(entries, as_sent(self._shown_all(combo))):
+        if is_same(lasting(entries), lasting(as_sent(self._shown_all(combo)))):
             await self._desk.editor.write([], seen_version(request))
             return self._told(combo.id)
         order: dict[RouteId, bool] = {}
@@ -117,6 +119,13 @@ class Fallback:
             "speed_rank_measured": written.get(route.id),
             "keys": [key.id for key in route.keys],
         }
+
+
+def lasting(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give entries without what changes by itself between being shown and being sent back."""
+    return [
+        {name: value for name, value in entry.items() if name not in MEASURED} for entry in entries
+    ]
 
 
 def route_in(entry: Mapping[str, Any], place: int, members: Mapping[RouteId, bool]) -> RouteId:

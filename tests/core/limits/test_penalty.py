@@ -37,6 +37,11 @@ def test_failures_cost_points_only_when_no_sibling_could_serve(
     assert points_for(misdeed, POLICY, sibling_could_serve=sibling) == points
 
 
+def test_trials_that_fail_cost_no_points_unless_they_say_too_many() -> None:
+    for misdeed, points in ((Misdeed.FAILURE, 0.0), (Misdeed.RATE_LIMIT, 3.0)):
+        assert points_for(misdeed, POLICY, sibling_could_serve=False, is_trial=True) == points
+
+
 @pytest.mark.parametrize(
     ("after_ms", "points"),
     [(0, 3), (DECAY_MS - 1, 3), (DECAY_MS, 2), (2 * DECAY_MS, 1), (3 * DECAY_MS, 0), (10**9, 0)],
