@@ -69,6 +69,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         message: the vendor's or the shell's text, redacted, at most 300 characters.
         retry_after_ms: stated wait in milliseconds, 0..86_400_000.
         reason: code of a gate or peek rejection, such as `gate.empty` or `peek.idle`.
+        param: what of the request the upstream names, redacted.
     """
 
     kind: FaultKind
@@ -79,3 +80,4 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
     retry_after_ms: int | None = None
     reason: str | None = None
+    param: str | None = None

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cluster_gw.canonical.events import Usage
-from cluster_gw.canonical.failure import FaultKind
+from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING, Gate
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.trace import AttemptOutcome, AttemptRecord, SkipCode, Skipped
@@ -81,12 +81,21 @@ def record_failure(
         duration_ms=_ms(now_s - started_s),
         score=_score(exchange, target),
         message=redact(fault.message, *exchange.runtime.secrets),
+        param=_param(exchange, target, fault),
         retryable=verdict.retryable,
         retry_after_ms=fault.retry_after_ms,
         rest_ms=rest_ms,
         usage=broken.completion.usage if broken.completion else None,
         sent=verdict.sent,
     )
+
+
+def _param(exchange: Exchange, target: Target, fault: Fault) -> str | None:
+    """What of the client's request is wrong; None where that is said of what was made of it."""
+    is_clients = exchange.request.dialect is target.dialect or fault.sent is Sent.NOT_SENT
+    if fault.param is None or not is_clients:
+        return None
+    return redact(fault.param, *exchange.runtime.secrets)
 
 
 def skip_excluded(exclusions: Iterable[Exclusion]) -> list[Skipped]:

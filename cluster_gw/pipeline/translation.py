@@ -14,6 +14,7 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
+from cluster_gw.wire.json_codec import UnexpectedShapeError
 
 BAD_REQUEST: Final = 400
 MOST_WARNINGS: Final = 32
@@ -79,6 +80,7 @@ def untold(error: Exception) -> Fault:
         status=BAD_REQUEST,
         type="invalid_request_error",
         message="the request nests too deeply" if nested else str(error),
+        param=(error.path or None) if isinstance(error, UnexpectedShapeError) else None,
     )
 
 

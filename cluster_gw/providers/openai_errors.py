@@ -44,6 +44,7 @@ def status_fault(
         type=bounded_label(facts.type, secret),
         code=bounded_label(facts.code, secret),
         message=redact(facts.message, secret),
+        param=bounded_label(facts.param, secret),
         retry_after_ms=stated_wait_ms(
             headers, document, facts.message, now_ms, is_limit=status == RATE_LIMIT_STATUS
         ),
@@ -58,6 +59,7 @@ def in_band_fault(facts: ErrorFacts, document: Any, secret: str | None) -> Fault
         type=bounded_label(facts.type, secret),
         code=bounded_label(facts.code, secret),
         message=redact(facts.message, secret),
+        param=bounded_label(facts.param, secret),
         retry_after_ms=stated_wait_ms(NO_HEADERS, document, facts.message, 0, is_limit=False),
     )
 

@@ -26,12 +26,14 @@ class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
         type: the vendor's coarse word.
         code: the vendor's fine word, as text.
         status: an HTTP status the body itself names, 400..599.
+        param: what of the request is wrong; None where the body does not say.
     """
 
     message: str = ""
     type: str | None = None
     code: str | None = None
     status: int | None = None
+    param: str | None = None
 
 
 def read_error(document: Any) -> ErrorFacts | None:
@@ -66,7 +68,19 @@ def read_object(error: Mapping[str, Any]) -> ErrorFacts:
         type=label(error.get("type")) or (label(status_word) if is_word else None),
         code=quota_id(error.get("details")) or label(code),
         status=next(filter(None, (error_status(error.get(name)) for name in STATUS_FIELDS)), None),
+        param=field_of(error),
     )
+
+
+def field_of(error: Mapping[str, Any]) -> str | None:
+    """What of the request is wrong: OpenAI's `param`, the first of Google's violations."""
+    given = error.get("param")
+    details = error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        violations = detail.get("fieldViolations") if isinstance(detail, Mapping) else None
+        first = violations[0] if isinstance(violations, list) and violations else None
+        given = given or (first.get("field") if isinstance(first, Mapping) else None)
+    return label(given) if isinstance(given, str) else None
 
 
 def message_of(error: Mapping[str, Any]) -> str:

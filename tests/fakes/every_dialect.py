@@ -142,7 +142,14 @@ def gemini_frames(said: str | None) -> list[bytes]:
 
 def openai_refusal() -> Document:
     """An error of OpenAI's."""
-    return {"error": {"message": "no", "type": "invalid_request_error", "code": None}}
+    return {
+        "error": {
+            "message": "no",
+            "type": "invalid_request_error",
+            "param": "temperature",
+            "code": None,
+        }
+    }
 
 
 VOICES: Final[Mapping[str, Voice]] = MappingProxyType(
@@ -161,7 +168,14 @@ VOICES: Final[Mapping[str, Voice]] = MappingProxyType(
         "gemini": Voice(
             gemini,
             gemini_frames,
-            {"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}},
+            {
+                "error": {
+                    "code": 400,
+                    "message": "no",
+                    "status": "INVALID_ARGUMENT",
+                    "details": [{"fieldViolations": [{"field": "generation_config.top_k"}]}],
+                }
+            },
         ),
     }
 )

@@ -112,3 +112,36 @@ async def test_odd_requests_get_an_answer_or_the_dialects_own_error(
 
     assert seen >= {200, 400}
     assert [line for line in gateway.events() if line["event"] == "request.crashed"] == []
+
+
+async def test_what_another_dialect_cannot_read_is_told_by_its_path(
+    gateway: Gateway, http: aiohttp.ClientSession
+) -> None:
+    tools = [{"type": "function", "function": {"description": "it has no name"}}]
+    messages = [{"role": "user", "content": "hi"}]
+    body = {"model": "a/say", "messages": messages, "tools": tools}
+
+    async with http.post(f"{gateway.base_url}/v1/chat/completions", json=body) as response:
+        error = (await response.json())["error"]
+
+    assert (response.status, error["param"]) == (400, "tools[0].function.name")
+
+
+@pytest.mark.parametrize(("model", "param"), [("o/refuse", "temperature"), ("g/refuse", None)])
+async def test_the_vendors_own_path_reaches_clients_of_its_dialect(
+    start: Start, upstream: EveryDialect, http: aiohttp.ClientSession, model: str, param: str | None
+) -> None:
+    gateway = await start(
+        providers={
+            name: {"dialect": dialect, "base_url": upstream.base_url(dialect)}
+            for name, dialect in PROVIDERS.items()
+        },
+        keys=[{"id": f"{name}1", "provider": name, "secret": "s"} for name in PROVIDERS],
+        models=[{"provider": name, "model": "refuse"} for name in PROVIDERS],
+    )
+    body = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
+
+    async with http.post(f"{gateway.base_url}/v1/chat/completions", json=body) as response:
+        error = (await response.json())["error"]
+
+    assert (response.status, error["param"]) == (400, param)

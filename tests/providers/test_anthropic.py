@@ -20,7 +20,7 @@ SECRET = "sk-ant-very-secret"
 
 
 def request(**fields: Any) -> ChatRequest:
-    body = {"messages": [{"role": "user", "content": "hi"}], **fields}
+    body = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], **fields}
     decoded = Messages().decode_request(msgspec.json.encode(body))
     assert isinstance(decoded, ChatRequest)
     return decoded

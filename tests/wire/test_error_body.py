@@ -18,6 +18,16 @@ from cluster_gw.wire.error_body import ErrorFacts, read_error
         ),
         ({"error": {"message": "m", "code": 429}}, ErrorFacts(message="m", code="429", status=429)),
         ({"error": "plain"}, ErrorFacts(message="plain")),
+        ({"error": {"message": "m", "param": "n"}}, ErrorFacts(message="m", param="n")),
+        ({"error": {"message": "m", "param": ["n"]}}, ErrorFacts(message="m")),
+        (
+            {"error": {"message": "m", "details": [{"fieldViolations": [{"field": "top_k"}]}]}},
+            ErrorFacts(message="m", param="top_k"),
+        ),
+        (
+            {"error": {"message": "m", "details": [{"fieldViolations": [3]}, 4, {}]}},
+            ErrorFacts(message="m"),
+        ),
         ({"error": "plain", "code": 503}, ErrorFacts(message="plain", code="503", status=503)),
         (
             [{"error": {"code": 400, "message": "m", "status": "INVALID_ARGUMENT"}}],

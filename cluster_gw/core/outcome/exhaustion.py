@@ -146,6 +146,8 @@ def exhausted(
         message=exhaustion_message(failed, skipped, stop, wait_ms),
         retryable=known.status in WAIT_STATUSES or any(r.retryable for r in failed),
         retry_after_ms=told_wait_ms(known.status, code, wait_ms),
+        # Which member it is says something only where the request is to blame, and not its model.
+        param=last.param if last is not None and code == "provider_rejected_request" else None,
         cause=last.failure_class.value if last and last.failure_class else None,
         combo=combo,
         attempts=attempts_json(records),

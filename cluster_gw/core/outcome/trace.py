@@ -96,6 +96,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         duration_ms: to commit for a stream, to the end otherwise.
         score: of the ranking; 0 for strategies that do not score.
         message: redacted, at most 300 characters.
+        param: what of the request the upstream names, redacted.
         retryable: of the verdict.
         retry_after_ms: the wait the upstream stated.
         rest_ms: how long its target is left alone from then on, as far as this worker knows; None
@@ -121,6 +122,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rest_ms: int | None = None
     usage: Usage | None = None
     sent: Sent = Sent.SENT
+    param: str | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True, gc=False):
