@@ -4,6 +4,7 @@ A few MB of tiny messages or parts cost seconds to take apart, and the whole wor
 meanwhile. So a large body is counted before it is read, by means that cost a few ms per 10 MB.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -32,6 +33,9 @@ class Excess(msgspec.Struct, frozen=True):
     message: str
 
 
+CROWDED: Final = Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
+
+
 class Crowd(msgspec.Struct):
     """A body of which only the messages are counted."""
 
@@ -49,10 +53,7 @@ def excess_of_body(body: bytes) -> Excess | None:
     """
     if len(body) <= MIN_ITEM_BYTES * MAX_ITEMS or not is_crowded(body):
         return None
-    count = len(CROWD_READER.read(body).messages)
-    if count > MAX_MESSAGES:
-        return too_many_messages(count)
-    return Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
+    return excess_of_crowd("messages", len(CROWD_READER.read(body).messages))
 
 
 def excess_of(body: ChatBody, in_parts: list[Message], size_bytes: int) -> Excess | None:
@@ -66,7 +67,7 @@ def excess_of(body: ChatBody, in_parts: list[Message], size_bytes: int) -> Exces
     if size_bytes <= UNCOUNTED_BYTES:
         return None
     if len(body.messages) > MAX_MESSAGES:
-        return too_many_messages(len(body.messages))
+        return too_many("messages", len(body.messages))
     total = 0
     for message in in_parts:
         count = len(message.content or ())
@@ -75,11 +76,28 @@ def excess_of(body: ChatBody, in_parts: list[Message], size_bytes: int) -> Exces
             path = f"messages[{body.messages.index(message)}].content"
             return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
     if total > MAX_ALL_PARTS:
-        return Excess(
-            "messages",
-            f"messages hold {total} content parts together; the limit is {MAX_ALL_PARTS}.",
-        )
+        return too_many_parts("messages", total)
     return None
+
+
+def excess_of_crowd(name: str, count: int) -> Excess:
+    """The excess of a crowded body whose messages, by whatever name, are so many."""
+    return too_many(name, count) if count > MAX_MESSAGES else CROWDED
+
+
+def excess_of_parts(name: str, counts: Iterable[tuple[str, int]]) -> Excess | None:
+    """The bound that the parts of all messages exceed.
+
+    Args:
+        name: of the member that holds the messages.
+        counts: path and length of each list of parts.
+    """
+    total = 0
+    for path, count in counts:
+        total += count
+        if count > MAX_PARTS:
+            return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
+    return too_many_parts(name, total) if total > MAX_ALL_PARTS else None
 
 
 def excess_of_values(body: bytes, most: int = MAX_VALUES) -> Excess | None:
@@ -108,6 +126,12 @@ def without_strings(body: bytes) -> bytes:
     return b"".join(unescaped.split(b'"')[::2])
 
 
-def too_many_messages(count: int) -> Excess:
-    """The excess of a request with that many messages."""
-    return Excess("messages", f"messages holds {count} messages; the limit is {MAX_MESSAGES}.")
+def too_many(name: str, count: int) -> Excess:
+    """The excess of a request with that many messages, by whatever name."""
+    return Excess(name, f"{name} holds {count} {name}; the limit is {MAX_MESSAGES}.")
+
+
+def too_many_parts(name: str, total: int) -> Excess:
+    """The excess of a request whose messages, by whatever name, hold that many parts."""
+    message = f"{name} holds {total} content parts together; the limit is {MAX_ALL_PARTS}."
+    return Excess(name, message)

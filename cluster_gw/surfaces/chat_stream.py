@@ -1,8 +1,10 @@
 """A stream of the chat completions API: an upstream's frames passed on, or written anew."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from cluster_gw.canonical.conversation import Part
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
@@ -58,15 +60,17 @@ class PassedStream:
         return encode_data(error_body(error, request_id))
 
 
-class WrittenStream:
-    """Writes frames for events of another dialect; see `surfaces.base.StreamEncoder`.
+class ChunkStream(ABC):
+    """Writes frames with choices for events of another dialect; see `surfaces.base.StreamEncoder`.
 
     Usage goes into a frame of its own before the end marker, where the vendor has it.
     """
 
+    prefix: ClassVar[str]  # of an answer's id
+    kind: ClassVar[str]  # what the vendor calls a frame
+
     def __init__(self, head: StreamHead) -> None:
         self._head = head
-        self._begun: set[int] = set()
         self._usage: Usage | None = None
 
     def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
@@ -79,7 +83,7 @@ class WrittenStream:
         choices = [self._choice(index, piece) for index, piece in pieces]
         said = [choice for choice in choices if choice is not None]
         frame = self._frame(said, extensions) if said else b""
-        return frame + unsaid_comment(event, says) if event.has_media else frame
+        return frame + unsaid_comment(event, self._says) if event.has_media else frame
 
     def done(self) -> bytes:
         """Usage where the client asked for it, and the end marker."""
@@ -91,8 +95,43 @@ class WrittenStream:
         """One data event with the error object; no end marker may follow it."""
         return encode_data(error_body(error, request_id))
 
+    @staticmethod
+    @abstractmethod
+    def _says(part: Part) -> bool:
+        """Whether the format has words for a part."""
+
+    @abstractmethod
     def _choice(self, index: int, piece: StreamEvent) -> dict[str, Any] | None:
         """What one choice says; None for nothing."""
+
+    def _frame(self, choices: list[Any], extensions: Mapping[str, Any] | None) -> bytes:
+        head = self._head
+        document = {
+            "id": f"{self.prefix}-{head.id}",
+            "object": self.kind,
+            "created": head.created_s,
+            "model": head.model,
+            "choices": choices,
+            **(extensions or {}),
+        }
+        return encode_data(write(document))
+
+
+class WrittenStream(ChunkStream):
+    """Writes frames of chat; see `ChunkStream`."""
+
+    prefix = "chatcmpl"
+    kind = "chat.completion.chunk"
+
+    def __init__(self, head: StreamHead) -> None:
+        super().__init__(head)
+        self._begun: set[int] = set()
+
+    @staticmethod
+    def _says(part: Part) -> bool:
+        return says(part)
+
+    def _choice(self, index: int, piece: StreamEvent) -> dict[str, Any] | None:
         delta = delta_of(piece)
         if not (delta or piece.finish_reason):
             return None
@@ -100,18 +139,6 @@ class WrittenStream:
             self._begun.add(index)
             delta = {"role": "assistant", "content": "", **delta}
         return {"index": index, "delta": delta, "finish_reason": piece.finish_reason}
-
-    def _frame(self, choices: list[Any], extensions: Mapping[str, Any] | None) -> bytes:
-        head = self._head
-        document = {
-            "id": f"chatcmpl-{head.id}",
-            "object": "chat.completion.chunk",
-            "created": head.created_s,
-            "model": head.model,
-            "choices": choices,
-            **(extensions or {}),
-        }
-        return encode_data(write(document))
 
 
 def delta_of(event: StreamEvent) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import chat_completions
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_answer import usage_json
-from cluster_gw.surfaces.chat_bounds import MAX_ITEMS, is_crowded
+from cluster_gw.surfaces.chat_bounds import CROWDED, is_crowded
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.chat_conversation import conversation_of
 from cluster_gw.surfaces.completions_stream import TextStream, choice_json, says
 from cluster_gw.surfaces.json_surface import JsonSurface
-from cluster_gw.surfaces.refusals import refused, unread
+from cluster_gw.surfaces.refusals import excessive, refused, unread
 from cluster_gw.surfaces.unsaid import unsaid_of
 from cluster_gw.wire.json_codec import (
     Fields,
@@ -59,8 +59,7 @@ class Completions(JsonSurface):
         """A request in the internal language, or the error object that names what is wrong."""
         try:
             if is_crowded(body):
-                message = f"The body holds more than {MAX_ITEMS} strings or objects."
-                return refused("invalid_request", message, None)
+                return excessive(CROWDED)
             fields = read_fields(body)
             facts = COMPLETIONS_READER.read(body)
         except (InvalidJsonError, UnexpectedShapeError) as error:

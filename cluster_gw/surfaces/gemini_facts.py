@@ -5,20 +5,21 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cluster_gw.surfaces.chat_bounds import (
-    MAX_ALL_PARTS,
     MAX_ITEMS,
-    MAX_PARTS,
+    MAX_MESSAGES,
     MIN_ITEM_BYTES,
     UNCOUNTED_BYTES,
     Excess,
+    excess_of_crowd,
+    excess_of_parts,
     excess_of_values,
     is_crowded,
+    too_many,
 )
 from cluster_gw.wire.gemini import AnyObject, FactsBody, FactsConfig, FactsContent, FactsPart
 from cluster_gw.wire.gemini_names import has_other_names
 from cluster_gw.wire.json_codec import JsonReader
 
-MAX_CONTENTS: Final = 20_000
 MODEL_ROLE: Final = "model"
 KEPT: Final = ("https://generativelanguage.googleapis.com/", "gs://")
 JSON_MEDIA_TYPE: Final = "application/json"
@@ -54,10 +55,7 @@ def excess_of_body(body: bytes) -> Excess | None:
         return None
     if not is_crowded(body):  # what has other names is read whole
         return excess_of_values(body, MAX_ITEMS) if has_other_names(body) else None
-    count = len(CROWD_READER.read(body).contents)
-    if count > MAX_CONTENTS:
-        return too_many_contents(count)
-    return Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
+    return excess_of_crowd("contents", len(CROWD_READER.read(body).contents))
 
 
 def excess_of(body: FactsBody, size_bytes: int) -> Excess | None:
@@ -65,25 +63,15 @@ def excess_of(body: FactsBody, size_bytes: int) -> Excess | None:
     if size_bytes <= UNCOUNTED_BYTES:
         return None
     contents = contents_of(body)
-    if len(contents) > MAX_CONTENTS:
-        return too_many_contents(len(contents))
-    total = 0
-    for place, content in enumerate(contents):
-        count = len(parts_of(content))
-        total += count
-        if count > MAX_PARTS:
-            path = f"contents[{place}].parts"
-            return Excess(path, f"{path} holds {count} parts; the limit is {MAX_PARTS}.")
-    if total > MAX_ALL_PARTS:
-        return Excess(
-            "contents", f"contents hold {total} parts together; the limit is {MAX_ALL_PARTS}."
-        )
-    return None
-
-
-def too_many_contents(count: int) -> Excess:
-    """The excess of a request with that many contents."""
-    return Excess("contents", f"contents holds {count} contents; the limit is {MAX_CONTENTS}.")
+    if len(contents) > MAX_MESSAGES:
+        return too_many("contents", len(contents))
+    return excess_of_parts(
+        "contents",
+        (
+            (f"contents[{place}].parts", len(parts_of(content)))
+            for place, content in enumerate(contents)
+        ),
+    )
 
 
 def contents_of(body: FactsBody) -> list[FactsContent]:

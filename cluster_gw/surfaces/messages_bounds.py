@@ -1,12 +1,13 @@
 """How crowded a messages request may be; see `chat_bounds` for why."""
 
+import itertools
+
 from cluster_gw.surfaces.chat_bounds import (
-    MAX_ALL_PARTS,
     MAX_MESSAGES,
-    MAX_PARTS,
     UNCOUNTED_BYTES,
     Excess,
-    too_many_messages,
+    excess_of_parts,
+    too_many,
 )
 from cluster_gw.wire.anthropic_messages import Block, Message, MessagesBody
 
@@ -16,19 +17,14 @@ def excess_of_messages(body: MessagesBody, size_bytes: int) -> Excess | None:
     if size_bytes <= UNCOUNTED_BYTES:
         return None
     if len(body.messages) > MAX_MESSAGES:
-        return too_many_messages(len(body.messages))
-    total = 0
-    for place, message in enumerate(body.messages):
-        for path, count in counts_of(message, f"messages[{place}].content"):
-            total += count
-            if count > MAX_PARTS:
-                return Excess(path, f"{path} holds {count} blocks; the limit is {MAX_PARTS}.")
-    if total > MAX_ALL_PARTS:
-        return Excess(
-            "messages",
-            f"messages hold {total} content blocks together; the limit is {MAX_ALL_PARTS}.",
-        )
-    return None
+        return too_many("messages", len(body.messages))
+    return excess_of_parts(
+        "messages",
+        itertools.chain.from_iterable(
+            counts_of(message, f"messages[{place}].content")
+            for place, message in enumerate(body.messages)
+        ),
+    )
 
 
 def counts_of(message: Message, path: str) -> list[tuple[str, int]]:

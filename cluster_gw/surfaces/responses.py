@@ -14,7 +14,7 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces import responses_facts, wishes
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
-from cluster_gw.surfaces.chat_bounds import is_crowded
+from cluster_gw.surfaces.chat_bounds import CROWDED, is_crowded
 from cluster_gw.surfaces.json_surface import JsonSurface
 from cluster_gw.surfaces.refusals import excessive, refused, unread
 from cluster_gw.surfaces.responses_answer import answer_json, says
@@ -58,7 +58,7 @@ class Responses(JsonSurface):
         """A request in the internal language, or the error object that names what is wrong."""
         try:
             if is_crowded(body):
-                return excessive(responses_facts.TOO_MANY)
+                return excessive(CROWDED)
             fields = read_fields(body)
             facts = RESPONSES_READER.read(body)
         except (InvalidJsonError, UnexpectedShapeError) as error:

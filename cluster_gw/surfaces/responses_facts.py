@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cluster_gw.surfaces.chat_bounds import MAX_ALL_PARTS, MAX_ITEMS, MAX_PARTS, Excess
+from cluster_gw.surfaces.chat_bounds import Excess, excess_of_parts
 from cluster_gw.surfaces.chat_facts import SYSTEM_ROLES, Talk
 from cluster_gw.wire.openai_responses import InputItem, InputPart, ResponsesBody
 
@@ -11,7 +11,6 @@ MAX_INPUT_ITEMS: Final = 20_000
 SPOKEN_TYPES: Final = frozenset({"function_call", "custom_tool_call", "reasoning"})
 REFERENCE: Final = "item_reference"
 IMAGE: Final = "input_image"
-TOO_MANY: Final = Excess(None, f"The body holds more than {MAX_ITEMS} strings or objects.")
 
 
 def excess_of(body: ResponsesBody) -> Excess | None:
@@ -21,18 +20,14 @@ def excess_of(body: ResponsesBody) -> Excess | None:
     count = len(body.input)
     if count > MAX_INPUT_ITEMS:
         return Excess("input", f"input holds {count} items; the limit is {MAX_INPUT_ITEMS}.")
-    total = 0
-    for place, item in enumerate(body.input):
-        for name, parts in parts_in(item):
-            total += len(parts)
-            if len(parts) > MAX_PARTS:
-                path = f"input[{place}].{name}"
-                message = f"{path} holds {len(parts)} parts; the limit is {MAX_PARTS}."
-                return Excess(path, message)
-    if total > MAX_ALL_PARTS:
-        message = f"input holds {total} content parts together; the limit is {MAX_ALL_PARTS}."
-        return Excess("input", message)
-    return None
+    return excess_of_parts(
+        "input",
+        (
+            (f"input[{place}].{name}", len(parts))
+            for place, item in enumerate(body.input)
+            for name, parts in parts_in(item)
+        ),
+    )
 
 
 def items_of(body: ResponsesBody) -> list[InputItem]:
