@@ -1,5 +1,7 @@
 """What is mended, as the operator switches it."""
 
+from typing import Final
+
 import msgspec
 
 
@@ -22,3 +24,13 @@ class MendingPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     tool_arguments: bool = True
     json_output: bool = True
     lone_reasoning: bool = True
+
+
+NOTHING: Final = MendingPolicy(
+    think_tags=False,
+    inline_calls=False,
+    tool_arguments=False,
+    json_output=False,
+    lone_reasoning=False,
+)
+"""Answers are left as they are written."""

@@ -17,12 +17,14 @@ from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.mending.answer import mend
 from cluster_gw.mending.inline_calls import read_calls
 from cluster_gw.mending.json_text import is_json
+from cluster_gw.mending.policy import NOTHING, MendingPolicy
 from cluster_gw.mending.stream import CALLS, RESCUED, Mender, MendingDecoder, Tools, minted
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import tools_of
 from cluster_gw.pipeline.translation import UNREADABLE, foreign_answer, to_be_written
 from cluster_gw.providers.base import RewritingProvider, StreamDecoder
+from cluster_gw.providers.quirks import AS_WRITTEN
 
 ODD_STARTS: Final = "< \n\r\t"
 """What a text begins with that may hold a thought; an empty one begins with any of them."""
@@ -55,7 +57,7 @@ def mending_decoder(
     exchange: Exchange, target: Target, decoder: StreamDecoder
 ) -> MendingDecoder | None:
     """The decoder of a stream that is mended from its start; None where nothing is to be mended."""
-    policy, tools = exchange.runtime.policy.mending, declared(exchange)
+    policy, tools = policy_of(exchange, target), declared(exchange, target)
     if not is_single(exchange.request) or (tools is None and not policy.think_tags):
         return None
     return MendingDecoder(
@@ -67,7 +69,7 @@ def with_thoughts(
     exchange: Exchange, target: Target, decoder: StreamDecoder, text: str
 ) -> MendingDecoder | None:
     """The decoder of a stream that begins with this text, if that may be a thought; else None."""
-    is_meant = exchange.runtime.policy.mending.think_tags and is_single(exchange.request)
+    is_meant = policy_of(exchange, target).think_tags and is_single(exchange.request)
     if not is_meant or not text.lstrip().startswith("<"):
         return None
     return MendingDecoder(
@@ -117,7 +119,7 @@ def mend_whole(
         before = target.codec.read_answer(completion)
     except UNREADABLE:
         return completion, foreign_answer(exchange, target, completion)  # a fault, if it matters
-    is_native, policy = exchange.request.dialect is target.dialect, exchange.runtime.policy.mending
+    is_native, policy = exchange.request.dialect is target.dialect, policy_of(exchange, target)
     mended = mend(
         before,
         lambda: mender_of(exchange, target),
@@ -148,7 +150,7 @@ def is_the_vendors_own(answer: Answer) -> bool:
 
 def needs_mending(exchange: Exchange, target: Target, completion: Completion) -> bool:
     """Whether anything in a buffered answer may be in the wrong place; looks at little."""
-    request, policy = exchange.request, exchange.runtime.policy.mending
+    request, policy = exchange.request, policy_of(exchange, target)
     text, has_calls = completion.text, bool(completion.tool_calls)
     if request.wants_format and policy.json_output and not has_calls and not is_json(text):
         return True
@@ -190,8 +192,8 @@ def rescued_whole(
 
 def rescued_calls(exchange: Exchange, target: Target, body: bytes) -> tuple[ToolCallDelta, ...]:
     """The calls in an error that says what a model wrote; none where it says no such thing."""
-    codec, tools = target.codec, declared(exchange)
-    if not exchange.runtime.policy.mending.inline_calls or tools is None:
+    codec, tools = target.codec, declared(exchange, target)
+    if not policy_of(exchange, target).inline_calls or tools is None:
         return ()
     written = codec.failed_generation(body) if isinstance(codec, RewritingProvider) else ""
     calls = minted(read_calls(written, tools()), call_id(exchange)) if written else ()
@@ -203,11 +205,16 @@ def rescued_calls(exchange: Exchange, target: Target, body: bytes) -> tuple[Tool
 def mender_of(exchange: Exchange, target: Target) -> Mender:
     """What mends one answer of a target."""
     return Mender(
-        exchange.runtime.policy.mending,
-        tools=declared(exchange),
+        policy_of(exchange, target),
+        tools=declared(exchange, target),
         call_id=call_id(exchange),
         rewriting=rewriting_of(exchange, target),
     )
+
+
+def policy_of(exchange: Exchange, target: Target) -> MendingPolicy:
+    """What is mended of the answers of a target."""
+    return NOTHING if AS_WRITTEN in target.route.quirks else exchange.runtime.policy.mending
 
 
 def call_id(exchange: Exchange) -> str:
@@ -215,12 +222,12 @@ def call_id(exchange: Exchange) -> str:
     return f"call_{exchange.id}"
 
 
-def declared(exchange: Exchange) -> Any:
+def declared(exchange: Exchange, target: Target) -> Any:
     """Gives the declared tools, read once; None where calls of tools have no place in the answer.
 
     Clients of the old `functions` know one call under another name, and nothing of ids.
     """
-    request, policy = exchange.request, exchange.runtime.policy.mending
+    request, policy = exchange.request, policy_of(exchange, target)
     if not (policy.inline_calls or policy.tool_arguments):
         return None
     if not request.wants_tools or ("functions" in request.fields and "tools" not in request.fields):

@@ -26,6 +26,7 @@ ACCOUNT: Final = "{account}"
 ACCOUNT_IN_KEY: Final = "account_in_key"
 NO_TOOLS: Final = "no_tools"
 REASONING_ECHO: Final = "reasoning_echo"
+AS_WRITTEN: Final = "as_written"
 REASONING_BLANK: Final = "reasoning_blank"
 LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
 
@@ -128,6 +129,7 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "schema_for_object": Quirk(schema_for_object=True),
         "list_of_stops": Quirk(list_of_stops=True),
         NO_TOOLS: Quirk(no_tools=True),
+        AS_WRITTEN: Quirk(),  # changes no request: its answers are not mended
         "no_stream": Quirk(no_stream=True, drop=("stream_options",)),
         ACCOUNT_IN_KEY: Quirk(account_in_key=True),
         "anonymous_zeros": Quirk(anonymous="0" * 10),

@@ -21,7 +21,7 @@ from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS, Catalog
 from cluster_gw.core.routing.sticky_policy import RUN, SESSION, StickyPolicy
-from cluster_gw.providers.quirks import NO_TOOLS, REASONING_ECHO
+from cluster_gw.providers.quirks import AS_WRITTEN, NO_TOOLS, REASONING_ECHO
 from cluster_gw.settings.bundled import ProviderFacts, overlay, provider_facts, token_weight
 from cluster_gw.settings.embedding import embedding_of
 from cluster_gw.settings.pool import (
@@ -207,10 +207,11 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
 
 def quirks_of(model: ModelSettings, facts: ProviderFacts) -> frozenset[str]:
     """What a model does differently: as its platform, unless it says otherwise itself."""
+    quirks = facts.quirks if model.mending else facts.quirks | {AS_WRITTEN}
     if model.reasoning_echo is None:
-        return facts.quirks
+        return quirks
     echo = frozenset({REASONING_ECHO})
-    return facts.quirks | echo if model.reasoning_echo else facts.quirks - echo
+    return quirks | echo if model.reasoning_echo else quirks - echo
 
 
 def _combo(combo: ComboSettings, members: tuple[Member, ...], routing: RoutingSettings) -> Combo:

@@ -181,6 +181,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         enabled: whether anything is routed to it, also where it is asked for by name.
         embedding: given, also as `{}`, it makes vectors: `/v1/embeddings` asks it and no chat does;
             unset means that it does not.
+        mending: whether its answers are put right as `routing.mending` says; false where clients
+            want them as the model writes them.
         reasoning_echo: whether it wants to see what it thought beside its earlier calls of tools
             (`reasoning_content`, as DeepSeek and Kimi do); unset means what the preset says.
     """
@@ -202,6 +204,7 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     weight: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     enabled: bool = True
     embedding: EmbeddingSettings | None = None
+    mending: bool = True
     reasoning_echo: bool | None = None
 
 

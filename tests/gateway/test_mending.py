@@ -303,6 +303,22 @@ async def test_what_is_switched_off_reaches_the_client_as_it_came(
     assert called.calls == [("look", {"days": "[1]"})]
 
 
+@BOTH_WAYS
+async def test_one_model_may_be_left_as_it_writes(
+    start: Start, http: aiohttp.ClientSession, stream: bool
+) -> None:
+    models = [{"provider": "a", "model": "one", "mending": False}]
+    gateway = await start(models=[*models, {"provider": "b", "model": "two"}])
+    text = f"<think>a</think>{INLINE}"
+
+    left = await ask_chat(http, gateway, chat(steer(text=text), stream=stream, tools=TOOLS))
+    body = {**chat(steer(text=text), stream=stream, tools=TOOLS), "model": "b/two"}
+    mended = await ask_chat(http, gateway, body)
+
+    assert (left.text, left.warnings) == (text, None)
+    assert (mended.text, len(mended.calls)) == ("", 1)
+
+
 @pytest.fixture
 async def claude(start: Start) -> AsyncIterator[tuple[Gateway, AnthropicUpstream]]:
     async with AnthropicUpstream() as upstream:
