@@ -41,8 +41,7 @@ class TimeoutSettings(Section, frozen=True, kw_only=True):
 
     Attributes:
         connect_s: until the connection stands, its proxy and TLS with it.
-        write_s: until the provider has taken a request of 64 KB or more; smaller ones count as
-            taken.
+        write_s: until a request of 64 KB or more is taken; smaller ones count as taken.
         first_byte_s: until the first byte of a stream; any other answer, which comes when it is
             whole, has the longer of this and `stall_s`.
         stall_s: between two bytes of it.
@@ -179,10 +178,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
         quality_hint: quality somebody measured.
         weight: multiplies the score of a scoring strategy; 0 never wins.
         enabled: whether anything is routed to it, also where it is asked for by name.
-        embedding: given, also as `{}`, it makes vectors: `/v1/embeddings` asks it and no chat does;
-            unset means that it does not.
-        mending: whether its answers are put right as `routing.mending` says; false where clients
-            want them as the model writes them.
+        embedding: given, also as `{}`, it makes vectors: `/v1/embeddings` asks it and no chat does.
+        mending: whether its answers are put right as `routing.mending` says.
         reasoning_echo: whether it wants to see what it thought beside its earlier calls of tools
             (`reasoning_content`, as DeepSeek and Kimi do); unset means what the preset says.
     """
