@@ -14,9 +14,11 @@ from typing import Final
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict, judge_key
 from cluster_gw.errors import StoreLostError
+from cluster_gw.pipeline.consoles import Sent, post_at
 from cluster_gw.pipeline.errands import Errands
 from cluster_gw.pipeline.error_answer import MAX_ERROR_BYTES, error_fault
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.providers.quirks import combine
 from cluster_gw.store.rests import KeyRecords, Rests
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import UpstreamCall, UpstreamClient
@@ -24,6 +26,8 @@ from cluster_gw.upstream.response import UpstreamResponse
 
 CHECK_S: Final = 30.0
 GOOD: Final = range(200, 300)
+PAYMENT_REQUIRED: Final = 402
+FORBIDDEN: Final = 403
 MAX_RUNNING: Final = 16  # checks asked for beyond that wait for the next refusal
 
 OnChecked = Callable[[Target, KeyVerdict], None]
@@ -100,17 +104,25 @@ class KeyChecks:
         )
         try:
             async with asyncio.timeout(CHECK_S):
-                response = await self._upstream.post(call)
+                response = await self._sent(target, call)
                 if isinstance(response, UpstreamResponse):
                     return judge_key(await self._fault_of(target, response))
         except TimeoutError:
             pass
         return judge_key(Fault(kind=FaultKind.CONNECT, message="the check got no answer"))
 
+    async def _sent(self, target: Target, call: UpstreamCall) -> Sent:
+        if target.consoles is None:
+            return await self._upstream.post(call)
+        return await post_at(target.consoles, self._upstream.post, call)
+
     async def _fault_of(self, target: Target, response: UpstreamResponse) -> Fault | None:
         try:
-            if response.status in GOOD:
+            is_lenient = combine(target.route.quirks).lenient_checks
+            if response.status in GOOD or (is_lenient and response.status == PAYMENT_REQUIRED):
                 return None
+            if is_lenient and response.status == FORBIDDEN:
+                return Fault(kind=FaultKind.CONNECT, message="the check says nothing of the key")
             body = await response.read_body(MAX_ERROR_BYTES)
             return error_fault(response, body, target, self._clock_ms())
         finally:

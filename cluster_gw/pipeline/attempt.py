@@ -17,6 +17,7 @@ from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.mending.stream import MendingDecoder
 from cluster_gw.pipeline.alarms import Alarms
 from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.consoles import post_at
 from cluster_gw.pipeline.error_answer import MAX_ERROR_BYTES, error_fault
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.judging import gated, rejection_of
@@ -151,7 +152,8 @@ class Attempt:
             on_sent=self._note_sent if is_small else self._note_begun,
             on_written=None if is_small else self._note_written,
         )
-        response = await self._upstream.post(call)
+        post, consoles = self._upstream.post, target.consoles
+        response = await (post_at(consoles, post, call) if consoles is not None else post(call))
         if isinstance(response, DispatchLate):
             return response
         if isinstance(response, Fault):

@@ -14,9 +14,10 @@ from cluster_gw.core.outcome.trace import routed_via
 from cluster_gw.core.routing.catalog import Key, Route
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.resolution import Catalog
+from cluster_gw.pipeline.consoles import Consoles
 from cluster_gw.providers.base import NotingProvider, Provider
 from cluster_gw.providers.gemini_contents import may_sign
-from cluster_gw.providers.quirks import REASONING_ECHO, address_of
+from cluster_gw.providers.quirks import REASONING_ECHO, address_of, combine
 from cluster_gw.store.admission import TargetLimits
 from cluster_gw.units import KeyId, RouteId
 from cluster_gw.upstream.proxy import Way
@@ -40,6 +41,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         noting: its codec, where it may change what came in its own dialect and must say so.
         check_url: of a free call that tells whether the key is valid, None without one.
         way: how it is reached, None for simply by itself.
+        consoles: of its key, where its platform has two; None for most.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
         recalls: what it wants to see again; None for most.
@@ -60,6 +62,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     most_tokens: int | None = None
     recalls: Recalls | None = None
     way: Way | None = None
+    consoles: Consoles | None = None
 
     def __repr__(self) -> str:
         """Name the target without its headers: a repr may reach a log."""
@@ -89,7 +92,13 @@ def build_targets(
             is most of it, and making it anew takes a worker's time from its requests.
         way_of: tells how a key's calls reach an address.
     """
-    parts = _Parts(reveal, codec_of, way_of)
+    known = {
+        key: target.consoles
+        for by_key in before.values()
+        for key, target in by_key.items()
+        if target.consoles is not None
+    }
+    parts = _Parts(reveal, codec_of, way_of, known)
     return {
         route.id: _of_route(route, parts, before.get(route.id, {}))
         for route in catalog.routes.values()
@@ -100,6 +109,7 @@ class _Parts(NamedTuple):
     reveal: Callable[[KeyId], str | None]
     codec_of: Callable[[Route], Provider]
     way_of: WayOf
+    consoles: dict[KeyId, Consoles]  # one for each key, whatever its model
 
 
 def _of_route(
@@ -113,8 +123,20 @@ def _of_route(
         way = parts.way_of(key.base_url or route.base_url, key.id)
         if old is None or old.secret != secret or old.way != way:
             old = _build_target(route, key, secret, parts.codec_of(route), way)
+            old = _with_consoles(old, parts.consoles)
         found[key.id] = old
     return found
+
+
+def _with_consoles(target: Target, known: dict[KeyId, Consoles]) -> Target:
+    """Give a target with the consoles of its key, where its address is that of one of them."""
+    base_url = target.key.base_url or target.route.base_url
+    both = combine(target.route.quirks).consoles
+    if base_url not in both:
+        return target
+    (other,) = (one for one in both if one != base_url)
+    consoles = known.setdefault(target.key.id, Consoles(base_url, other))
+    return msgspec.structs.replace(target, consoles=consoles)
 
 
 def _build_target(

@@ -11,6 +11,7 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.base import StreamDecoder
+from cluster_gw.providers.empty_words import EmptyWordsDecoder, without_empty_words
 from cluster_gw.providers.openai_answer import answer_of
 from cluster_gw.providers.openai_conversation import request_json
 from cluster_gw.providers.openai_errors import (
@@ -107,7 +108,9 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
         """A fresh decoder for one stream."""
         if self._quirk.no_stream:
             return WholeAnswerDecoder(self._token_of(secret))
-        return OpenAIStreamDecoder(self._token_of(secret))
+        decoder = OpenAIStreamDecoder(self._token_of(secret))
+        words = self._quirk.empty_words
+        return EmptyWordsDecoder(decoder, words) if words else decoder
 
     def is_stream(self, content_type: str) -> bool:
         """Whether to decode as a stream; vendors label streams in many ways, so few are refused."""
@@ -127,7 +130,9 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
         has_error = answer.error is not None and bytes(answer.error) not in NO_ERROR
         if has_error or not answer.choices:
             return no_answer(body, self._token_of(secret))
-        return completion_of(body, answer)
+        completion = completion_of(body, answer)
+        words = self._quirk.empty_words
+        return without_empty_words(completion, words) if words else completion
 
     def read_answer(self, completion: Completion) -> Answer:
         """The whole of a buffered answer, for a client of another dialect."""

@@ -40,6 +40,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
         quirks: names out of `quirks.QUIRKS`.
         keyless: usable without a key.
         caps: of one key over all models.
+        slow_models: models whose first byte takes longer, each with its own bound in seconds.
         weighs_tokens: whether a model's own tokens a day are the whole cap at the model's weight.
         day_reset: `rolling`, or the zone whose midnight ends the day of a model's limits.
     """
@@ -52,6 +53,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     quirks: frozenset[str] = frozenset()
     keyless: bool = False
     caps: PresetCaps = PresetCaps()
+    slow_models: tuple[tuple[str, float], ...] = ()
     weighs_tokens: bool = False
     day_reset: str = ROLLING
 
@@ -132,6 +134,7 @@ SPECIAL: Final = (
         name="zhipu",
         base_url="https://open.bigmodel.cn/api/paas/v4",
         env="ZHIPU_API_KEY",
+        quirks=quirks("two_consoles"),
     ),
     Preset(
         name="huggingface",
@@ -148,7 +151,7 @@ SPECIAL: Final = (
         name="kilo",
         base_url="https://api.kilo.ai/api/gateway/v1",
         env="KILO_API_KEY",
-        quirks=quirks("no_response_format", "models_above"),
+        quirks=quirks("no_response_format", "models_above", "verdicts"),
         keyless=True,
     ),
     Preset(
@@ -219,6 +222,7 @@ SPECIAL: Final = (
         base_url="https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
         env="CLOUDFLARE_API_KEY",
         quirks=quirks("account_in_key", "null_content", "output_8192", "models_search"),
+        slow_models=(("@cf/zai-org/glm-4.7-flash", 200.0),),
     ),
     Preset(
         name="aihorde",

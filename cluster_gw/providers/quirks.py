@@ -71,6 +71,10 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
         folds_system: its models take no system text; the first user turn must say it.
         requests_by_day: what it says of its limit of requests is about a day.
         metered_checks: it has no call that tells for free whether a key is valid.
+        lenient_checks: a check that is forbidden says nothing of the key there, and one that asks
+            for money says that it is valid.
+        empty_words: answers that are none, in lower case.
+        consoles: base URLs, of which a key is valid at one only.
     """
 
     drop: tuple[str, ...] = ()
@@ -94,6 +98,9 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     check_path: str = ""
     metered_checks: bool = False
+    lenient_checks: bool = False
+    empty_words: tuple[str, ...] = ()
+    consoles: tuple[str, ...] = ()
     requests_by_day: bool = False
     folds_system: bool = False
 
@@ -137,10 +144,15 @@ QUIRKS: Final[Mapping[str, Quirk]] = MappingProxyType(
         "browser_agent": Quirk(headers=(("user-agent", "Mozilla/5.0 (compatible; cluster-gw)"),)),
         # Its list of models is public, so it says nothing of a key.
         "key_info": Quirk(check_path="/key"),
-        "account_key": Quirk(check_path="../account/key"),
+        "account_key": Quirk(check_path="../account/key", lenient_checks=True),
         "models_above": Quirk(check_path="../models"),
         "models_search": Quirk(check_path="../models/search?per_page=1"),
         "metered_checks": Quirk(metered_checks=True),
+        # Its filter's verdict may come instead of an answer.
+        "verdicts": Quirk(empty_words=("safe", "unsafe")),
+        "two_consoles": Quirk(
+            consoles=("https://open.bigmodel.cn/api/paas/v4", "https://api.z.ai/api/paas/v4")
+        ),
         "folded_system": Quirk(folds_system=True),  # in Gemini's dialect
         # Its models want to see what they thought beside the calls they made before ...
         REASONING_ECHO: Quirk(),

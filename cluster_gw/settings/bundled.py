@@ -1,6 +1,6 @@
 """What a provider stands for once its preset and its own fields are put together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -17,7 +17,10 @@ UNNAMED: Final = Preset(name="", base_url="", env="", day_reset=ROLLING)
 
 
 class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider with nothing left open; `base_url` is empty when nobody gave one."""
+    """A provider with nothing left open; `base_url` is empty when nobody gave one.
+
+    `slow_models` are models whose first byte has another bound than that of `timeouts`.
+    """
 
     dialect: Dialect
     base_url: str
@@ -27,6 +30,7 @@ class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
     weighs_tokens: bool
     day_reset: str
     timeouts: PhaseTimeouts
+    slow_models: Mapping[str, float]
     quirks: frozenset[str]
 
 
@@ -49,6 +53,7 @@ def provider_facts(provider: ProviderSettings, *, has_keys: bool = False) -> Pro
         weighs_tokens=preset.weighs_tokens,
         day_reset=provider.day_reset or preset.day_reset,
         timeouts=PhaseTimeouts(**{"first_byte_s": preset.first_byte_s, **own}),
+        slow_models={} if "first_byte_s" in own else dict(preset.slow_models),
         quirks=preset.quirks,
     )
 

@@ -16,7 +16,7 @@ from cluster_gw.core.routing.axes import (
     intelligence_composite,
     lower_median,
 )
-from cluster_gw.core.routing.catalog import Combo, Key, Member, Route
+from cluster_gw.core.routing.catalog import Combo, Key, Member, PhaseTimeouts, Route
 from cluster_gw.core.routing.presets import PRESETS, Tuning, build_scoring
 from cluster_gw.core.routing.prior import NO_PRIOR, Prior, capped_prior
 from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS, Catalog
@@ -177,6 +177,13 @@ def _key(key: KeySettings, facts: ProviderFacts, pools: Mapping[str, Limits]) ->
     )
 
 
+def _timeouts(model: str, facts: ProviderFacts) -> PhaseTimeouts:
+    slow_s = facts.slow_models.get(model)
+    if slow_s is None:
+        return facts.timeouts
+    return msgspec.structs.replace(facts.timeouts, first_byte_s=slow_s)
+
+
 def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
     return Route(
         id=RouteId(f"{model.provider}/{model.model}"),
@@ -189,7 +196,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         limits=model.limits,
         token_weight=token_weight(model, facts),
         day_reset=facts.day_reset,
-        timeouts=facts.timeouts,
+        timeouts=_timeouts(model.model, facts),
         quirks=quirks_of(model, facts),
         context_window=model.context_window,
         tools=model.tools and NO_TOOLS not in facts.quirks,

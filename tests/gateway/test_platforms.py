@@ -1,14 +1,19 @@
 """Presets at work: what platforms get, and what a client is told of it."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
 
+from cluster_gw.pipeline.consoles import Consoles
+from cluster_gw.simulator.server import RunningSimulator
+from cluster_gw.units import KeyId, RouteId
 from tests.fakes.gemini_upstream import GeminiUpstream
 from tests.gateway.conftest import Start
-from tests.gateway.requests import chat, post
+from tests.gateway.requests import chat, post, steer
+from tests.upstream.raw_server import Peer, serving
 
 ANSWER = {
     "id": "c",
@@ -123,3 +128,77 @@ async def test_a_platform_without_streams_is_streamed_all_the_same(
     assert (first["delta"]["content"], first["finish_reason"]) == ("hi", "stop")
     assert frames[-1] == b"[DONE]"
     assert len(frames) == 2 + wants_usage
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_verdict_of_a_filter_is_no_answer_and_the_next_candidate_is_asked(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator, stream: bool
+) -> None:
+    gateway = await start(
+        providers={
+            "a": {"preset": "kilo", "base_url": simulator.base_url},
+            "b": {"dialect": "openai", "base_url": simulator.base_url},
+        },
+        combos=[{"id": "auto", "family": "bandit", "strategy": "priority", "members": "all"}],
+    )
+
+    response, body = await post(
+        http, gateway.base_url, chat(steer(text="Unsafe", times=1), stream=stream)
+    )
+
+    assert (response.status, response.headers["X-Routed-Via"]) == (200, "b/two")
+    assert response.headers["X-Fallback-Trail"] == "a/one key1=empty_completion"
+    assert b"Unsafe" in body, "of a platform without such a filter it is an answer"
+
+
+async def test_key_of_a_platforms_other_console_is_used_there_without_a_failure(
+    start: Start, http: aiohttp.ClientSession, simulator: RunningSimulator
+) -> None:
+    async def refuse(peer: Peer) -> None:
+        while True:
+            await peer.request()
+            peer.send(b"HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n")
+
+    async with serving(refuse) as wrong:
+        base_url = f"http://127.0.0.1:{wrong.port}/v1"
+        gateway = await start(
+            providers={"a": {"dialect": "openai", "base_url": base_url}},
+            keys=[{"id": "a1", "provider": "a", "secret": "s"}],
+            models=[{"provider": "a", "model": "one"}],
+        )
+        by_key: Any = gateway.current.serving.runtime.targets[RouteId("a/one")]
+        consoles = Consoles(base_url, simulator.base_url)
+        by_key[KeyId("a1")] = msgspec.structs.replace(by_key[KeyId("a1")], consoles=consoles)
+
+        verdict = await gateway.engine.health.checks.check(by_key[KeyId("a1")])
+        answers = [await post(http, gateway.base_url, chat(stream=s)) for s in (False, True)]
+
+        assert verdict.value == "valid"
+        assert [response.status for response, _ in answers] == [200, 200]
+        assert "X-Fallback-Trail" not in answers[0][0].headers
+        assert wrong.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [(200, "valid"), (402, "valid"), (403, "unknown"), (401, "rejected")]
+)
+async def test_check_of_a_platform_may_say_less_than_its_status(
+    start: Start, http: aiohttp.ClientSession, status: int, verdict: str
+) -> None:
+    async def answer(peer: Peer) -> None:
+        while True:
+            asked.append((await peer.request()).split(b" ")[1])
+            peer.send(f"HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n".encode())
+
+    asked: list[bytes] = []
+    async with serving(answer) as server:
+        at = f"http://127.0.0.1:{server.port}/v1"
+        gateway = await start(
+            providers={"a": {"preset": "pollinations", "base_url": at}},
+            keys=[{"id": "a1", "provider": "a", "secret": "s"}],
+            models=[{"provider": "a", "model": "one"}],
+        )
+        (target,) = gateway.current.serving.runtime.targets[RouteId("a/one")].values()
+        found = await gateway.engine.health.checks.check(target)
+
+    assert (found.value, asked) == (verdict, [b"/account/key"])

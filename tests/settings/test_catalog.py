@@ -14,7 +14,14 @@ from cluster_gw.core.routing.axes import USUAL_RANK, USUAL_TIER, intelligence_co
 from cluster_gw.core.routing.catalog import Combo, Key, Member, PhaseTimeouts, Route
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.core.routing.sticky_policy import SESSION, StickyPolicy
-from cluster_gw.settings import Loaded, Secret, build_catalog, mask_secrets, secrets
+from cluster_gw.settings import (
+    Loaded,
+    Secret,
+    build_catalog,
+    load_bytes,
+    mask_secrets,
+    secrets,
+)
 from cluster_gw.units import ComboId, KeyId, RouteId
 
 Load = Callable[..., Loaded]
@@ -253,3 +260,18 @@ def test_a_key_names_its_account_where_the_address_has_it(
     base["keys"][0]["secret"] = secret
 
     assert faults(base) == ["keys[0].secret: must read account:token at this provider"]
+
+
+def test_slow_model_of_a_preset_has_longer_for_its_first_byte() -> None:
+    def waits_s(**own: Any) -> list[float]:
+        models = ["@cf/zai-org/glm-4.7-flash", "other"]
+        config = {
+            "auth": {"mode": "none"},
+            "providers": {"cf": {"preset": "cloudflare", **own}},
+            "models": [{"provider": "cf", "model": model} for model in models],
+        }
+        settings = load_bytes(msgspec.json.encode(config), {}).settings
+        return [route.timeouts.first_byte_s for route in build_catalog(settings, 1).routes.values()]
+
+    assert waits_s() == [200.0, 60.0]
+    assert waits_s(timeouts={"first_byte_s": 7}) == [7.0, 7.0]
