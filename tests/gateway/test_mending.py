@@ -415,3 +415,39 @@ async def test_plain_answers_come_by_nothing_of_mending(
 
     assert found.text
     assert met == []
+
+
+SCHEMA: Final = {"type": "object", "properties": {"a": {"type": "integer"}}}
+PROSE: Final = steer(text='Here you are: {"a": 1}. Bye!')
+ASKED: Final = {
+    "/v1/responses": {
+        "model": "auto",
+        "input": PROSE,
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}},
+    },
+    "/v1/messages": {
+        **chat(PROSE),
+        "max_tokens": 99,
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+    },
+    "/v1beta/models/auto:generateContent": {
+        "contents": [{"role": "user", "parts": [{"text": PROSE}]}],
+        "generationConfig": {"responseMimeType": "application/json"},
+    },
+}
+
+
+@pytest.mark.parametrize("path", ASKED)
+async def test_json_is_taken_out_for_clients_of_every_api(
+    start: Start, http: aiohttp.ClientSession, path: str
+) -> None:
+    gateway = await start()
+
+    url = f"{gateway.base_url}{path}"
+    async with http.post(url, json=ASKED[path], headers=CLAUDE_HEADERS) as response:
+        raw = await response.read()
+
+    assert response.status == 200, raw
+    assert "text around the JSON left out" in response.headers["x-gw-warnings"]
+    assert b'"{\\"a\\": 1}"' in raw
+    assert b"Here you are" not in raw
