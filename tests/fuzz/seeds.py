@@ -123,7 +123,7 @@ def bodies(kind: str) -> Iterator[bytes]:
     if kind in {"answer", "stream"}:
         told = head(is_native=False)
         yield from [surface.encode_answer(ANSWER, told) for surface in surfaces().values()]
-    if kind == "mending":
+    if kind == "stream":
         yield from [text.encode() for text in ODD_TEXTS]
         yield from [
             encode_data(msgspec.json.encode({"choices": [{"delta": {"content": text}}]}))

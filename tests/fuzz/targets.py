@@ -12,12 +12,12 @@ import msgspec
 from cluster_gw.canonical.conversation import AnswerFormat
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
-from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.errors import ErrorBody
 from cluster_gw.mending.arguments import repaired
 from cluster_gw.mending.json_output import healed
 from cluster_gw.pipeline.translation import UNREADABLE
-from cluster_gw.providers.base import NotingProvider, Provider, StreamDecoder
+from cluster_gw.providers.base import NotingProvider, Provider, RewritingProvider, StreamDecoder
 from cluster_gw.surfaces.base import StreamEncoder, Surface
 from cluster_gw.wire.content_encoding import ENCODINGS, ContentDecoder, ContentEncodingError
 from cluster_gw.wire.sse import SseFrame, SseFramer
@@ -45,8 +45,8 @@ def targets() -> Mapping[str, Target]:
         "error": partial(check_error, tuple(providers().values())),
     }
     for name, codec in streaming().items():
-        found[f"stream-{name}"] = partial(check_stream, codec)
-    found["mending"] = partial(check_mended, streaming()[Dialect.OPENAI])
+        check = check_mended if isinstance(codec, RewritingProvider) else check_stream
+        found[f"stream-{name}"] = partial(check, codec)
     for name, codec in providers().items():
         found[f"answer-{name}"] = partial(check_answer, codec)
     for name, surface in surfaces().items():
@@ -163,7 +163,8 @@ def held_bytes(root: object) -> int:
 
 
 def check_mended(codec: Provider, data: bytes) -> None:
-    """The same bytes as a text that is mended, and as a stream."""
+    """A stream, the same when it is mended, and the same bytes as a text that is."""
+    check_stream(codec, data)
     check_mended_text(data)
     check_mended_stream(codec, data)
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncIterator
+from itertools import product
 from typing import Any, Final
 
 import aiohttp
@@ -113,62 +114,58 @@ async def ask(http: aiohttp.ClientSession, gateway: Gateway, api: str, body: dic
     return found
 
 
-BOTH_WAYS = pytest.mark.parametrize("stream", [False, True])
-BOTH_APIS = pytest.mark.parametrize("api", ["chat", "messages"])
+WAYS: Final = (False, True)
+"""Buffered and streamed."""
+
+APIS: Final = ("chat", "messages")
 
 
-@BOTH_WAYS
-@BOTH_APIS
-@pytest.mark.parametrize("tools", [False, True])
 async def test_thought_in_tags_reaches_the_client_as_reasoning(
-    start: Start, http: aiohttp.ClientSession, api: str, stream: bool, tools: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
-    body = chat(steer(text="<think>First this.\nThen that.</think>\n\nHi you."), stream=stream)
+    for api, stream, tools in product(APIS, WAYS, (False, True)):
+        body = chat(steer(text="<think>First this.\nThen that.</think>\n\nHi you."), stream=stream)
 
-    found = await ask(http, gateway, api, {**body, **({"tools": TOOLS} if tools else {})})
+        found = await ask(http, gateway, api, {**body, **({"tools": TOOLS} if tools else {})})
 
-    assert (found.text, found.thoughts.strip()) == ("Hi you.", "First this.\nThen that.")
-    assert (found.reason, found.calls) == ("stop", [])
-    assert found.warnings == "thoughts in tags read as reasoning"
-    assert await gateway.engine.settle() == 0
+        assert (found.text, found.thoughts.strip()) == ("Hi you.", "First this.\nThen that.")
+        assert (found.reason, found.calls) == ("stop", [])
+        assert found.warnings == "thoughts in tags read as reasoning"
+        assert await gateway.engine.settle() == 0
 
 
-@BOTH_WAYS
-@BOTH_APIS
-@pytest.mark.parametrize("written", [INLINE, f"<think>hm</think>\n{INLINE}"])
 async def test_call_in_the_text_reaches_the_client_as_a_call(
-    start: Start, http: aiohttp.ClientSession, api: str, stream: bool, written: str
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
-    body = chat(steer(text=written), stream=stream, tools=TOOLS)
+    for api, stream, written in product(APIS, WAYS, (INLINE, f"<think>hm</think>\n{INLINE}")):
+        body = chat(steer(text=written), stream=stream, tools=TOOLS)
 
-    found = await ask(http, gateway, api, body)
+        found = await ask(http, gateway, api, body)
 
-    assert (found.text, found.calls) == ("", [("look", {"city": "Ulm"})])
-    assert found.reason == "tool_calls"
-    assert "calls read out of the text" in str(found.warnings)
+        assert (found.text, found.calls) == ("", [("look", {"city": "Ulm"})])
+        assert found.reason == "tool_calls"
+        assert "calls read out of the text" in str(found.warnings)
 
 
-@BOTH_WAYS
 async def test_call_that_nobody_can_read_is_tried_elsewhere(
-    start: Start, http: aiohttp.ClientSession, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
 
-    response, raw = await post(
-        http, gateway.base_url, chat(steer(text=BROKEN), stream=stream, tools=TOOLS)
-    )
+    for stream in WAYS:
+        response, raw = await post(
+            http, gateway.base_url, chat(steer(text=BROKEN), stream=stream, tools=TOOLS)
+        )
 
-    assert response.status == 502
-    tried = [(one["code"], one["reason"]) for one in json.loads(raw)["error"]["attempts"]]
-    assert tried == [("invalid_tool_arguments", "gate.inline_call")] * 2
+        assert response.status == 502
+        tried = [(one["code"], one["reason"]) for one in json.loads(raw)["error"]["attempts"]]
+        assert tried == [("invalid_tool_arguments", "gate.inline_call")] * 2
 
 
-@BOTH_WAYS
-@BOTH_APIS
 async def test_arguments_are_put_right_by_the_schema(
-    start: Start, http: aiohttp.ClientSession, api: str, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
     calls = [
@@ -178,40 +175,41 @@ async def test_arguments_are_put_right_by_the_schema(
     ]
     script = steer(tool_calls=calls, finish_reason="stop")
 
-    found = await ask(http, gateway, api, chat(script, stream=stream, tools=TOOLS))
+    for api, stream in product(APIS, WAYS):
+        found = await ask(http, gateway, api, chat(script, stream=stream, tools=TOOLS))
 
-    assert found.calls == [
-        ("look", {"days": [1, 2]}),
-        ("look", {"city": "Ulm"}),
-        ("look", {"days": [3]}),
-    ]
-    assert found.reason == "tool_calls"
+        assert found.calls == [
+            ("look", {"days": [1, 2]}),
+            ("look", {"city": "Ulm"}),
+            ("look", {"days": [3]}),
+        ]
+        assert found.reason == "tool_calls"
 
 
-@BOTH_WAYS
 async def test_arguments_are_judged_after_they_were_put_right(
-    start: Start, http: aiohttp.ClientSession, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start(routing={"guardrails": {"validate_tool_arguments": True}})
     calls = [{"name": "look", "arguments": '{"days": "[1]"}'}]
     wrong = f"<tool_call>{json.dumps({'name': 'look', 'arguments': {'city': 3}})}</tool_call>"
 
-    found = await ask_chat(http, gateway, chat(steer(tool_calls=calls), stream=stream, tools=TOOLS))
-    response, raw = await post(
-        http, gateway.base_url, chat(steer(text=wrong), stream=stream, tools=TOOLS)
-    )
+    for stream in WAYS:
+        found = await ask_chat(
+            http, gateway, chat(steer(tool_calls=calls), stream=stream, tools=TOOLS)
+        )
+        response, raw = await post(
+            http, gateway.base_url, chat(steer(text=wrong), stream=stream, tools=TOOLS)
+        )
 
-    assert found.calls == [("look", {"days": [1]})]
-    assert response.status == 502
-    assert [one["reason"] for one in json.loads(raw)["error"]["attempts"]] == [
-        "gate.tool_arguments"
-    ] * 2
+        assert found.calls == [("look", {"days": [1]})]
+        assert response.status == 502
+        assert [one["reason"] for one in json.loads(raw)["error"]["attempts"]] == [
+            "gate.tool_arguments"
+        ] * 2
 
 
-@BOTH_APIS
-@pytest.mark.parametrize(("stream", "in_band"), [(False, False), (True, False), (True, True)])
 async def test_call_that_the_platform_could_not_read_is_rescued_from_its_error(
-    start: Start, http: aiohttp.ClientSession, api: str, stream: bool, in_band: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
     error = {
@@ -220,16 +218,17 @@ async def test_call_that_the_platform_could_not_read_is_rescued_from_its_error(
         "code": "tool_use_failed",
         "failed_generation": '<function=look>{"city": "Ulm"}</function>',
     }
-    fault: dict[str, Any] = {"kind": "status", "code": 400, "body": {"error": error}}
-    if in_band:
-        fault = {"kind": "in_band_error", "error": error, "at_frame": 1}
-    name = f"g{api}{stream}{in_band}"
-    body = chat(steer(id=name, fault=fault, times=1), stream=stream, tools=TOOLS)
+    for api, (stream, in_band) in product(APIS, ((False, False), (True, False), (True, True))):
+        fault: dict[str, Any] = {"kind": "status", "code": 400, "body": {"error": error}}
+        if in_band:
+            fault = {"kind": "in_band_error", "error": error, "at_frame": 1}
+        name = f"g{api}{stream}{in_band}"
+        body = chat(steer(id=name, fault=fault, times=1), stream=stream, tools=TOOLS)
 
-    found = await ask(http, gateway, api, body)
+        found = await ask(http, gateway, api, body)
 
-    assert (found.calls, found.reason) == ([("look", {"city": "Ulm"})], "tool_calls")
-    assert await gateway.engine.settle() == 0
+        assert (found.calls, found.reason) == ([("look", {"city": "Ulm"})], "tool_calls")
+        assert await gateway.engine.settle() == 0
 
 
 @pytest.mark.parametrize("written", ['```json\n{"a": 1}\n```', 'Here: {"a": 1}. Bye!'])
@@ -282,9 +281,8 @@ async def test_reasoning_alone_is_the_text_of_a_whole_answer(
     assert found.warnings == "reasoning given as the text"
 
 
-@BOTH_WAYS
 async def test_what_is_switched_off_reaches_the_client_as_it_came(
-    start: Start, http: aiohttp.ClientSession, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     off = dict.fromkeys(
         ("think_tags", "inline_calls", "tool_arguments", "json_output", "lone_reasoning"), False
@@ -292,31 +290,34 @@ async def test_what_is_switched_off_reaches_the_client_as_it_came(
     gateway = await start(routing={"mending": off})
     calls = [{"name": "look", "arguments": '{"days": "[1]"}'}]
 
-    thought = await ask_chat(http, gateway, chat(steer(text="<think>a</think>b"), stream=stream))
-    inline = await ask_chat(http, gateway, chat(steer(text=INLINE), stream=stream, tools=TOOLS))
-    called = await ask_chat(
-        http, gateway, chat(steer(tool_calls=calls), stream=stream, tools=TOOLS)
-    )
+    for stream in WAYS:
+        thought = await ask_chat(
+            http, gateway, chat(steer(text="<think>a</think>b"), stream=stream)
+        )
+        inline = await ask_chat(http, gateway, chat(steer(text=INLINE), stream=stream, tools=TOOLS))
+        called = await ask_chat(
+            http, gateway, chat(steer(tool_calls=calls), stream=stream, tools=TOOLS)
+        )
 
-    assert thought.text == "<think>a</think>b"
-    assert (inline.text, inline.reason) == (INLINE, "stop")
-    assert called.calls == [("look", {"days": "[1]"})]
+        assert thought.text == "<think>a</think>b"
+        assert (inline.text, inline.reason) == (INLINE, "stop")
+        assert called.calls == [("look", {"days": "[1]"})]
 
 
-@BOTH_WAYS
 async def test_one_model_may_be_left_as_it_writes(
-    start: Start, http: aiohttp.ClientSession, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     models = [{"provider": "a", "model": "one", "mending": False}]
     gateway = await start(models=[*models, {"provider": "b", "model": "two"}])
     text = f"<think>a</think>{INLINE}"
 
-    left = await ask_chat(http, gateway, chat(steer(text=text), stream=stream, tools=TOOLS))
-    body = {**chat(steer(text=text), stream=stream, tools=TOOLS), "model": "b/two"}
-    mended = await ask_chat(http, gateway, body)
+    for stream in WAYS:
+        left = await ask_chat(http, gateway, chat(steer(text=text), stream=stream, tools=TOOLS))
+        body = {**chat(steer(text=text), stream=stream, tools=TOOLS), "model": "b/two"}
+        mended = await ask_chat(http, gateway, body)
 
-    assert (left.text, left.warnings) == (text, None)
-    assert (mended.text, len(mended.calls)) == ("", 1)
+        assert (left.text, left.warnings) == (text, None)
+        assert (mended.text, len(mended.calls)) == ("", 1)
 
 
 @pytest.fixture
@@ -330,75 +331,71 @@ async def claude(start: Start) -> AsyncIterator[tuple[Gateway, AnthropicUpstream
         yield gateway, upstream
 
 
-@BOTH_WAYS
-@BOTH_APIS
 async def test_upstreams_of_other_dialects_are_mended_too(
     http: aiohttp.ClientSession,
     claude: tuple[Gateway, AnthropicUpstream],
-    api: str,
-    stream: bool,
 ) -> None:
     gateway, upstream = claude
     upstream.answer = message(text(f"<think>hm</think>{INLINE}"))
 
-    found = await ask(http, gateway, api, chat("hi", stream=stream, tools=TOOLS))
+    for api, stream in product(APIS, WAYS):
+        found = await ask(http, gateway, api, chat("hi", stream=stream, tools=TOOLS))
 
-    assert (found.text, found.thoughts) == ("", "hm")
-    assert (found.calls, found.reason) == ([("look", {"city": "Ulm"})], "tool_calls")
+        assert (found.text, found.thoughts) == ("", "hm")
+        assert (found.calls, found.reason) == ([("look", {"city": "Ulm"})], "tool_calls")
 
 
-@BOTH_WAYS
 async def test_words_before_a_call_of_the_same_dialect_leave_its_frames_alone(
-    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream], stream: bool
+    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream]
 ) -> None:
     gateway, upstream = claude
     call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"city": "Ulm"}}
     upstream.answer = message(text("Let me see."), call, stop_reason="tool_use")
 
-    found = await ask(http, gateway, "messages", chat("hi", stream=stream, tools=TOOLS))
+    for stream in WAYS:
+        found = await ask(http, gateway, "messages", chat("hi", stream=stream, tools=TOOLS))
 
-    assert (found.text, found.calls) == ("Let me see.", [("look", {"city": "Ulm"})])
-    assert found.warnings is None
+        assert (found.text, found.calls) == ("Let me see.", [("look", {"city": "Ulm"})])
+        assert found.warnings is None
 
 
-@BOTH_WAYS
 async def test_answer_that_its_vendor_signed_reaches_a_client_of_its_dialect_as_it_is(
-    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream], stream: bool
+    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream]
 ) -> None:
     gateway, upstream = claude
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"}
     call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"days": "[1]"}}
     upstream.answer = message(thought, call, stop_reason="tool_use")
-    body = {**chat("hi", stream=stream), "max_tokens": 9, "tools": CLAUDE_TOOLS}
+    for stream in WAYS:
+        body = {**chat("hi", stream=stream), "max_tokens": 9, "tools": CLAUDE_TOOLS}
 
-    async with http.post(
-        f"{gateway.base_url}/v1/messages", json=body, headers=CLAUDE_HEADERS
-    ) as response:
-        raw = await response.read()
+        async with http.post(
+            f"{gateway.base_url}/v1/messages", json=body, headers=CLAUDE_HEADERS
+        ) as response:
+            raw = await response.read()
 
-    assert b'"c2lnbmVk"' in raw
-    assert "x-gw-warnings" not in response.headers
-    if not stream:
-        assert json.loads(raw) == upstream.answer
+        assert b'"c2lnbmVk"' in raw
+        assert "x-gw-warnings" not in response.headers
+        if not stream:
+            assert json.loads(raw) == upstream.answer
 
 
-@BOTH_WAYS
 async def test_arguments_of_the_same_dialect_are_put_right_before_anything_is_sent(
-    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream], stream: bool
+    http: aiohttp.ClientSession, claude: tuple[Gateway, AnthropicUpstream]
 ) -> None:
     gateway, upstream = claude
     call = {"type": "tool_use", "id": "t1", "name": "look", "input": {"days": "[1]"}}
     upstream.answer = message(call, stop_reason="tool_use")
 
-    found = await ask(http, gateway, "messages", chat("hi", stream=stream, tools=TOOLS))
+    for stream in WAYS:
+        found = await ask(http, gateway, "messages", chat("hi", stream=stream, tools=TOOLS))
 
-    assert (found.calls, found.reason) == ([("look", {"days": [1]})], "tool_calls")
-    assert found.warnings == "arguments of calls put right"
+        assert (found.calls, found.reason) == ([("look", {"days": [1]})], "tool_calls")
+        assert found.warnings == "arguments of calls put right"
 
 
-@BOTH_WAYS
 async def test_plain_answers_come_by_nothing_of_mending(
-    start: Start, http: aiohttp.ClientSession, stream: bool
+    start: Start, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start()
     met: list[str] = []
@@ -407,14 +404,14 @@ async def test_plain_answers_come_by_nothing_of_mending(
         if what == "call" and "/mending" in frame.f_code.co_filename:
             met.append(frame.f_code.co_qualname)
 
-    sys.setprofile(note)
-    try:
-        found = await ask_chat(http, gateway, chat("hello", stream=stream))
-    finally:
-        sys.setprofile(None)
+    for stream in WAYS:
+        sys.setprofile(note)
+        try:
+            found = await ask_chat(http, gateway, chat("hello", stream=stream))
+        finally:
+            sys.setprofile(None)
 
-    assert found.text
-    assert met == []
+        assert (bool(found.text), met) == (True, [])
 
 
 SCHEMA: Final = {"type": "object", "properties": {"a": {"type": "integer"}}}
