@@ -3,6 +3,7 @@
 Who has no valid key is not told of it; what stands behind this door refuses them.
 """
 
+import re
 from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
@@ -16,7 +17,10 @@ from cluster_gw.surfaces.base import Surface
 from cluster_gw.telemetry import catalog
 
 HEADER: Final = b"anthropic-version"
-VERSIONS: Final = frozenset({b"2023-01-01", b"2023-06-01"})  # all the vendor ever had
+# The vendor names versions by days and has had more than one; which there will be nobody knows.
+VERSION: Final = re.compile(rb"20[2-9][0-9]-[01][0-9]-[0-3][0-9]")
+FIRST: Final = b"2023-01-01"
+USUAL: Final = "2023-06-01"
 SHOWN_BYTES: Final = 32
 
 Endpoint = Callable[[MutableMapping[str, Any], Receive, Send], Coroutine[Any, Any, None]]
@@ -53,7 +57,8 @@ class VersionDoor:
 
 def version_problem(given: bytes | None) -> ErrorBody | None:
     """The error of a version that is missing or unknown, in the vendor's words."""
-    if given is not None and given.strip() in VERSIONS:
+    named = None if given is None else given.strip()
+    if named is not None and VERSION.fullmatch(named) and named >= FIRST:
         return None
     shown = "" if given is None else given[:SHOWN_BYTES].decode("latin-1")
     told = "header is required" if given is None else f'"{shown}" is not a valid version'
@@ -62,5 +67,5 @@ def version_problem(given: bytes | None) -> ErrorBody | None:
         type="invalid_request_error",
         code="invalid_header",
         param=HEADER.decode(),
-        message=f"{HEADER.decode()}: {told}. Send {max(VERSIONS).decode()}.",
+        message=f"{HEADER.decode()}: {told}. Send {USUAL}.",
     )

@@ -24,7 +24,8 @@ async def send(
     ("headers", "words"),
     [
         ({}, "header is required"),
-        ({"anthropic_version": "2024-01-01"}, '"2024-01-01" is not a valid version'),
+        ({"anthropic_version": "2022-12-31"}, '"2022-12-31" is not a valid version'),
+        ({"anthropic_version": "v1"}, '"v1" is not a valid version'),
         ({"anthropic_version": ""}, '"" is not a valid version'),
     ],
 )
@@ -42,8 +43,8 @@ async def test_a_version_is_asked_for_as_the_vendor_does(
     assert answer["request_id"] == response.headers["request-id"]
 
 
-@pytest.mark.parametrize("version", ["2023-01-01", "2023-06-01"])
-async def test_each_version_of_the_vendor_is_served(
+@pytest.mark.parametrize("version", ["2023-01-01", "2023-06-01", "2026-10-21"])
+async def test_a_version_is_a_day_whichever_the_vendor_has(
     start: Start, http: aiohttp.ClientSession, version: str
 ) -> None:
     gateway = await start()
