@@ -11,7 +11,7 @@ from tests.cluster.pools import one_model
 from tests.fakes.admin import ENVIRON, call
 from tests.fakes.group import GatewayGroup, get_json
 from tests.fakes.redis_cluster import RedisCluster
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
@@ -21,10 +21,7 @@ OUT_S = 6.0
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[RedisCluster]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with RedisCluster(binary) as cluster:
+    with RedisCluster(needed_redis()) as cluster:
         yield cluster
 
 

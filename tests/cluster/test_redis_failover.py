@@ -14,7 +14,7 @@ from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.redis_cluster import RedisCluster
 from tests.fakes.redis_nodes import RedisNode
 from tests.fakes.redis_sentinel import SentinelService
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(90)]
 
@@ -25,13 +25,6 @@ OUT_S = 6.0
 LOAD_S = 8.5
 KEYS = Keys("gw1")
 WINDOW = KEYS.model_window(KEYS.slot("a", "a1"), "a1", "sim-small")
-
-
-def binary() -> str:
-    found = redis_binary()
-    if found is None:
-        pytest.skip("no redis-server on this machine")
-    return found
 
 
 async def load_and_kill(group: GatewayGroup, master: RedisNode) -> Outcomes:
@@ -75,10 +68,10 @@ def judge(url: str, master_now: Callable[[], RedisNode]) -> None:
 
 
 def test_gateway_follows_sentinel_and_exceeds_nothing() -> None:
-    with SentinelService(binary()) as service:
+    with SentinelService(needed_redis()) as service:
         judge(service.url, service.master)
 
 
 def test_gateway_follows_the_cluster_and_exceeds_nothing() -> None:
-    with RedisCluster(binary()) as cluster:
+    with RedisCluster(needed_redis()) as cluster:
         judge(cluster.url, lambda: cluster.master_of(WINDOW))

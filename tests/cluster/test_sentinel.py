@@ -14,7 +14,7 @@ from tests.cluster.failover_load import LATE_LOOP_S, RPM, TIGHT, FailoverLoad
 from tests.fakes.listening import CHANNEL, Heard, listening
 from tests.fakes.redis_nodes import until
 from tests.fakes.redis_sentinel import SentinelService
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until_soon
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
@@ -25,10 +25,7 @@ CUT_OFF_S = 4.0  # min-replicas-max-lag in whole seconds, and the second between
 
 @pytest.fixture
 def service() -> Iterator[SentinelService]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with SentinelService(binary) as running:
+    with SentinelService(needed_redis()) as running:
         yield running
 
 

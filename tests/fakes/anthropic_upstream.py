@@ -1,11 +1,12 @@
 """An upstream of Anthropic's dialect that answers as it is told and remembers what it was sent."""
 
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from tests.fakes.anthropic_frames import frames
+from tests.fakes.listener import Listener
 
 USAGE = {
     "input_tokens": 12,
@@ -74,11 +75,10 @@ def taken_apart(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, A
             return block, []
 
 
-class AnthropicUpstream:
+class AnthropicUpstream(Listener):
     """Listens on loopback; `async with` starts and ends it.
 
     Attributes:
-        base_url: for the configuration.
         answer: what it answers, as `message` makes it.
         error: status and document to answer with instead.
         stream: bytes of a stream to answer with instead of `answer` as one.
@@ -95,20 +95,6 @@ class AnthropicUpstream:
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.answer_headers = {"request-id": "req_up"}
-
-    async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_post("/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.base_url = f"http://{host}:{port}"
-        return self
-
-    async def __aexit__(self, *_exc: object) -> None:
-        await self._runner.cleanup()
 
     async def _serve(self, request: web.Request) -> web.Response:
         body = msgspec.json.decode(await request.read())

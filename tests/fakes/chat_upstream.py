@@ -1,10 +1,11 @@
 """A small upstream of OpenAI's dialect that gives scripted answers and keeps what it was asked."""
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from aiohttp import web
+
+from tests.fakes.listener import Listener
 
 USAGE = {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6}
 
@@ -23,7 +24,7 @@ def calling(
     return {**message, "reasoning_content": reasoning} if reasoning else message
 
 
-class ChatUpstream:
+class ChatUpstream(Listener):
     """A running upstream; `async with` starts and ends it.
 
     Attributes:
@@ -32,29 +33,12 @@ class ChatUpstream:
         bodies: what was asked, decoded.
     """
 
+    base_path = "/v1"
+
     def __init__(self) -> None:
         self.message: dict[str, Any] = {"role": "assistant", "content": "Hello there"}
         self.status = 200
         self.bodies: list[dict[str, Any]] = []
-
-    async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_route("POST", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.base_url = f"http://{host}:{port}/v1"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._runner.cleanup()
 
     @property
     def messages(self) -> list[dict[str, Any]]:

@@ -1,11 +1,12 @@
 """A small upstream that speaks Gemini's dialect: it gives scripted answers and keeps requests."""
 
 import asyncio
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 from aiohttp import web
+
+from tests.fakes.listener import Listener
 
 KEY = "x-goog-api-key"
 
@@ -26,7 +27,7 @@ def frame(parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return document
 
 
-class GeminiUpstream:
+class GeminiUpstream(Listener):
     """A running upstream; `async with` starts and ends it.
 
     Attributes:
@@ -35,6 +36,8 @@ class GeminiUpstream:
         status: of the next answers.
         bodies: what was asked, decoded; `paths` and `keys` beside it.
     """
+
+    method = "*"
 
     def __init__(self) -> None:
         self.script: list[dict[str, Any] | bytes] = [
@@ -50,25 +53,6 @@ class GeminiUpstream:
         self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.authorizations: list[str | None] = []
-
-    async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.base_url = f"http://{host}:{port}"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._runner.cleanup()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         self.paths.append(request.path_qs)

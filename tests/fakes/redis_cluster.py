@@ -1,14 +1,15 @@
 """A cluster of three masters with a replica each, on loopback."""
 
 import subprocess
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from redis.crc import key_slot
 
 from cluster_gw.store.rights import CLUSTER, user_rule
 from cluster_gw.store.scripts import find_folder
-from tests.fakes.redis_nodes import RedisNode, free_ports, until
+from tests.fakes.redis_nodes import NodeGroup, RedisNode, free_ports, until
 
 NODE_TIMEOUT_MS: Final = 2000
 OPTIONS: Final = (
@@ -20,7 +21,7 @@ OPTIONS: Final = (
 MASTERS: Final = 3
 
 
-class RedisCluster:
+class RedisCluster(NodeGroup):
     """The servers; `with` starts and ends them.
 
     Attributes:
@@ -31,18 +32,6 @@ class RedisCluster:
         self.nodes = [RedisNode(binary, port, *OPTIONS, *more) for port in free_ports(2 * MASTERS)]
         hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:2])
         self.url = f"redis+cluster://gateway:password@{hosts}"
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        for node in self.nodes:
-            node.remove()
 
     def master_of(self, key: str) -> RedisNode:
         """The master that has a key's slot, as the nodes that answer see it."""
@@ -90,6 +79,9 @@ class RedisCluster:
                 source.call(*place)
         for node in (target, source):
             node.call("CLUSTER", "SETSLOT", slot, "NODE", ids[target.port])
+
+    def _all_nodes(self) -> Iterable[RedisNode]:
+        return self.nodes
 
     def _start(self) -> None:
         for node in self.nodes:

@@ -1,11 +1,12 @@
 """A cluster of two masters without replicas, up in a moment: for redirections alone."""
 
+from collections.abc import Iterable
 from functools import partial
-from typing import Final, Self
+from typing import Final
 
 from redis.crc import key_slot
 
-from tests.fakes.redis_nodes import RedisNode, free_ports, until
+from tests.fakes.redis_nodes import NodeGroup, RedisNode, free_ports, until
 
 OPTIONS: Final = (
     *("--save", "", "--appendonly", "no", "--cluster-enabled", "yes"),
@@ -14,7 +15,7 @@ OPTIONS: Final = (
 HALF: Final = 8192
 
 
-class TwoMasters:
+class TwoMasters(NodeGroup):
     """The lower half of all slots is on `low`, the upper half on `high`; `with` starts both.
 
     Attributes:
@@ -27,18 +28,6 @@ class TwoMasters:
             for port in free_ports(2)
         )
         self.url = f"redis+cluster://127.0.0.1:{self.low.port}"
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        for node in (self.low, self.high):
-            node.remove()
 
     def reset(self) -> None:
         """Empty, and every slot where it was at the beginning; one that was lost is back."""
@@ -70,6 +59,9 @@ class TwoMasters:
         owner.call("CLUSTER", "BUMPEPOCH")
         for node in (owner, other):
             node.call("CLUSTER", "SETSLOT", str(slot), "NODE", name)
+
+    def _all_nodes(self) -> Iterable[RedisNode]:
+        return (self.low, self.high)
 
     def _start(self) -> None:
         self._strayed: set[int] = set()

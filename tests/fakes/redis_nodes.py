@@ -8,9 +8,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from redis import Connection
 from redis.exceptions import RedisError
@@ -146,3 +147,27 @@ def _value(text: str) -> Any:
 def _value_pair(part: str) -> tuple[str, Any]:
     name, _, value = part.partition("=")
     return name, _value(value)
+
+
+class NodeGroup(ABC):
+    """Servers that belong together; `with` starts and ends them."""
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for node in self._all_nodes():
+            node.remove()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Start them, until they work together."""
+
+    @abstractmethod
+    def _all_nodes(self) -> Iterable[RedisNode]:
+        """Every one of them."""

@@ -1,11 +1,12 @@
 """One master, two replicas and three Sentinels on loopback, with an independent failover."""
 
+from collections.abc import Iterable
 from functools import partial
-from typing import Final, Self
+from typing import Final
 
 from cluster_gw.store.rights import user_rule
 from cluster_gw.store.scripts import find_folder
-from tests.fakes.redis_nodes import RedisNode, free_ports, until
+from tests.fakes.redis_nodes import NodeGroup, RedisNode, free_ports, until
 
 SERVICE: Final = "gw"
 DOWN_AFTER_MS: Final = 1000
@@ -21,7 +22,7 @@ SENTINEL_RULE: Final = (
 )
 
 
-class SentinelService:
+class SentinelService(NodeGroup):
     """The servers; `with` starts and ends them.
 
     Attributes:
@@ -41,18 +42,6 @@ class SentinelService:
             f"redis+sentinel://gateway:password@{hosts}/{SERVICE}"
             "?sentinel_user=gateway&sentinel_password=password"
         )
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        for node in (*self.sentinels, *self._data):
-            node.remove()
 
     def master(self) -> RedisNode:
         """The server most Sentinels call the master now."""
@@ -84,6 +73,9 @@ class SentinelService:
     def wait_for_links(self) -> None:
         """Wait until both replicas follow; their offsets are a second old, so not looked at."""
         until(lambda: all(_follows(node) for node in self.replicas()), "replicas that follow")
+
+    def _all_nodes(self) -> Iterable[RedisNode]:
+        return (*self.sentinels, *self._data)
 
     def _start(self) -> None:
         master, *replicas = self._data

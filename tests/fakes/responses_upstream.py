@@ -1,13 +1,13 @@
 """An upstream that speaks the Responses API and answers as the last text tells it to."""
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
 
 from tests.fakes import responses_frames as wire
+from tests.fakes.listener import Listener
 
 CALLS: Final = (
     wire.call("call_one", "weather", '{"city":"Oslo","days":1}'),
@@ -37,7 +37,7 @@ ANSWERS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 
 
-class ResponsesUpstream:
+class ResponsesUpstream(Listener):
     """A running upstream; `async with` starts and ends it.
 
     Attributes:
@@ -45,30 +45,14 @@ class ResponsesUpstream:
         headers: of each of them.
     """
 
+    path = "/v1/responses"
+    base_path = "/v1"
+
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
 
-    async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_post("/v1/responses", self._answer)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        port = self._runner.addresses[0][1]
-        self.base_url = f"http://127.0.0.1:{port}/v1"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self._runner.cleanup()
-
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = msgspec.json.decode(await request.read())
         self.requests.append(body)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import aiohttp
+import httpx
 import pytest
 
 from cluster_gw.simulator.config import SimulatorConfig
@@ -70,3 +71,10 @@ async def start(redis_url: str, simulator: RunningSimulator) -> AsyncIterator[St
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(auto_decompress=False) as session:
         yield session
+
+
+@pytest.fixture
+async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
+    """The admin API of the module's own `gateway`."""
+    async with gateway.admin() as client:
+        yield client

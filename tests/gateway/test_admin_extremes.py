@@ -1,6 +1,5 @@
 """The admin API takes no number of any size and no nesting of any depth for a bug of its own."""
 
-from collections.abc import AsyncIterator
 from typing import Final
 
 import httpx
@@ -37,12 +36,6 @@ DOORS: Final = [
 @pytest.fixture
 async def gateway(start: Start) -> Gateway:
     return await start()
-
-
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
 
 
 @pytest.mark.parametrize(("path", "body", "param"), NUMBERS, ids=[one[2] for one in NUMBERS])

@@ -37,12 +37,6 @@ async def gateway(server: RedisServer, provider: SimulatedProvider) -> AsyncIter
         yield running
 
 
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
-
-
 def chain(answer: httpx.Response) -> list[tuple[str, bool]]:
     assert answer.status_code == 200, answer.text
     return [(item["route"], item["enabled"]) for item in answer.json()["items"]]

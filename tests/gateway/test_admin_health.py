@@ -45,12 +45,6 @@ async def gateway(own_server: RedisServer, provider: SimulatedProvider) -> Async
         yield running
 
 
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
-
-
 async def serve(gateway: Gateway) -> None:
     """Keep the role and do what is ordered, as the elected worker does."""
     health = gateway.engine.health

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import httpx
@@ -19,12 +18,6 @@ NAMES: Final = [f"a/on{number}" for number in range(300_000)]
 @pytest.fixture
 async def gateway(start: Start) -> Gateway:
     return await start()
-
-
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
 
 
 async def longest_hold_s(until: asyncio.Task[Any]) -> float:

@@ -38,12 +38,6 @@ async def gateway(server: RedisServer, provider: SimulatedProvider) -> AsyncIter
         yield running
 
 
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
-
-
 async def ask(gateway: Gateway, model: str = "") -> tuple[int, str]:
     body = {"model": model, "messages": [{"role": "user", "content": "x"}]}
     async with httpx.AsyncClient() as client:

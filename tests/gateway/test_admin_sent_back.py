@@ -1,6 +1,5 @@
 """Who sends back what was shown changes nothing; what cannot be changed is not passed over."""
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import httpx
@@ -13,12 +12,6 @@ from tests.gateway.conftest import Start
 @pytest.fixture
 async def gateway(start: Start) -> Gateway:
     return await start()
-
-
-@pytest.fixture
-async def admin(gateway: Gateway) -> AsyncIterator[httpx.AsyncClient]:
-    async with gateway.admin() as client:
-        yield client
 
 
 async def get(admin: httpx.AsyncClient, path: str) -> dict[str, Any]:

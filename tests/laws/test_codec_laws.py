@@ -1,6 +1,6 @@
 """Laws over surface, provider and peek together."""
 
-import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.quirks import QUIRKS
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.chat_stream import PassedStream
+from tests.laws.streams import check_any_split, check_one_end, heard
 
 SURFACE = ChatCompletions()
 
@@ -40,6 +41,7 @@ FRAMES = st.one_of(
     st.just({"error": {"message": "m", "code": 503}}),
     st.just({"choices": 5}),
 ).map(msgspec.json.encode)
+CODEC = OpenAIChatProvider()
 LINES = st.one_of(
     FRAMES.map(lambda frame: b"data: " + frame + b"\n\n"),
     FRAMES.map(lambda frame: b"data:" + frame + b"\r\n\r\n"),
@@ -47,10 +49,8 @@ LINES = st.one_of(
 )
 
 
-def decoded(chunks: list[bytes]) -> tuple[list[StreamEvent], int]:
-    decoder = OpenAIChatProvider().stream_decoder()
-    events = [event for chunk in chunks for event in decoder.decode(chunk)]
-    return events + decoder.flush(), decoder.signs_of_life
+def decoded(chunks: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
+    return heard(CODEC, chunks)
 
 
 @settings(deadline=None, max_examples=200)
@@ -58,11 +58,7 @@ def decoded(chunks: list[bytes]) -> tuple[list[StreamEvent], int]:
 def test_every_split_of_a_stream_gives_the_same_events(
     lines: list[bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(lines)
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=10)))
-    split = [stream[a:b] for a, b in itertools.pairwise([0, *cuts, len(stream)])]
-
-    assert decoded(split) == decoded([stream])
+    check_any_split(CODEC, b"".join(lines), data)
 
 
 @settings(deadline=None, max_examples=200)
@@ -84,8 +80,7 @@ def test_a_plain_event_holds_text_reasoning_and_usage_and_nothing_else(lines: li
 def test_a_stream_has_at_most_one_end_and_nothing_after_it(lines: list[bytes]) -> None:
     events, _ = decoded(lines)
 
-    ends = [place for place, event in enumerate(events) if event.done or event.fault]
-    assert ends in ([], [len(events) - 1])
+    check_one_end(events)
 
 
 @settings(deadline=None, max_examples=200)

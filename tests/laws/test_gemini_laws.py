@@ -1,6 +1,7 @@
 """Laws of Gemini's dialect: its codec, its surface, and both with what others speak."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.gemini import GenerateContent
 from cluster_gw.surfaces.gemini_stream import ArrayFraming, EventFraming
+from tests.laws.streams import check_any_split, check_one_end, heard
 
 CODEC = GeminiProvider()
 SURFACE = GenerateContent("m")
@@ -89,10 +91,8 @@ LINES = st.one_of(
 )
 
 
-def decoded(chunks: list[bytes]) -> tuple[list[StreamEvent], int]:
-    decoder = CODEC.stream_decoder()
-    events = [event for chunk in chunks for event in decoder.decode(chunk)]
-    return events + decoder.flush(), decoder.signs_of_life
+def decoded(chunks: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
+    return heard(CODEC, chunks)
 
 
 @settings(deadline=None, max_examples=200)
@@ -100,11 +100,7 @@ def decoded(chunks: list[bytes]) -> tuple[list[StreamEvent], int]:
 def test_every_split_of_a_stream_gives_the_same_events(
     lines: list[bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(lines)
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=10)))
-    split = [stream[a:b] for a, b in itertools.pairwise([0, *cuts, len(stream)])]
-
-    assert decoded(split) == decoded([stream])
+    check_any_split(CODEC, b"".join(lines), data)
 
 
 @settings(deadline=None, max_examples=200)
@@ -112,8 +108,7 @@ def test_every_split_of_a_stream_gives_the_same_events(
 def test_a_stream_has_at_most_one_end_and_its_usage_never_falls(lines: list[bytes]) -> None:
     events, _ = decoded(lines)
 
-    ends = [place for place, event in enumerate(events) if event.done or event.fault]
-    assert ends in ([], [len(events) - 1])
+    check_one_end(events)
     usages = [event.usage for event in events if event.usage]
     for earlier, later in itertools.pairwise(usages):
         for name in Usage.__struct_fields__:

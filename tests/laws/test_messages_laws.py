@@ -18,6 +18,7 @@ from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.messages import Messages
 from cluster_gw.wire.anthropic_messages import FOREIGN, SIGNED
 from tests.fakes.anthropic_frames import events_of
+from tests.laws.streams import check_any_split, check_one_end, heard
 
 SURFACE, CODEC = Messages(), AnthropicProvider()
 HEAD = StreamHead(id="0" * 32, model="m", created_s=1, is_native=False, input_tokens=5)
@@ -98,9 +99,7 @@ LINES = st.one_of(
 
 
 def decoded(chunks: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
-    decoder = CODEC.stream_decoder()
-    events = [event for chunk in chunks for event in decoder.decode(chunk)]
-    return events + decoder.flush(), decoder.signs_of_life
+    return heard(CODEC, chunks)
 
 
 @settings(deadline=None, max_examples=200)
@@ -108,11 +107,7 @@ def decoded(chunks: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
 def test_every_split_of_a_stream_gives_the_same_events(
     lines: list[bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(lines)
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=10)))
-    split = [stream[a:b] for a, b in itertools.pairwise([0, *cuts, len(stream)])]
-
-    assert decoded(split) == decoded([stream])
+    check_any_split(CODEC, b"".join(lines), data)
 
 
 @settings(deadline=None, max_examples=200)
@@ -120,9 +115,8 @@ def test_every_split_of_a_stream_gives_the_same_events(
 def test_a_stream_has_at_most_one_end_and_its_usage_never_falls(lines: list[bytes]) -> None:
     events, _ = decoded(lines)
 
-    ends = [place for place, event in enumerate(events) if event.done or event.fault]
+    check_one_end(events)
     usages = [event.usage for event in events if event.usage]
-    assert ends in ([], [len(events) - 1])
     for before, after in itertools.pairwise(usages):
         assert after.prompt_tokens >= before.prompt_tokens
         assert after.completion_tokens >= before.completion_tokens

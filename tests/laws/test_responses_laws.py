@@ -1,6 +1,6 @@
 """Laws of the Responses dialect: its streams, its requests, and its answers written anew."""
 
-import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -35,6 +35,7 @@ from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.responses import Responses
 from cluster_gw.wire.openai_responses import SIGNED_BY_VENDOR
 from tests.fakes import responses_frames as wire
+from tests.laws.streams import check_any_split, check_one_end, heard
 
 SURFACE = Responses()
 CODEC = OpenAIResponsesProvider()
@@ -86,19 +87,14 @@ def with_odd(frames: list[bytes], odd: list[bytes], at: int, *, crlf: bool) -> b
     return stream.replace(b"\n", b"\r\n") if crlf else stream
 
 
-def decoded(chunks: list[bytes]) -> tuple[list[StreamEvent], int]:
-    decoder = CODEC.stream_decoder()
-    events = [event for chunk in chunks for event in decoder.decode(chunk)]
-    return events + decoder.flush(), decoder.signs_of_life
+def decoded(chunks: Sequence[bytes]) -> tuple[list[StreamEvent], int]:
+    return heard(CODEC, chunks)
 
 
 @settings(deadline=None, max_examples=150)
 @given(STREAMS, st.data())
 def test_every_split_of_a_stream_gives_the_same_events(stream: bytes, data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=10)))
-    split = [stream[a:b] for a, b in itertools.pairwise([0, *cuts, len(stream)])]
-
-    assert decoded(split) == decoded([stream])
+    check_any_split(CODEC, stream, data)
 
 
 @settings(deadline=None, max_examples=150)
@@ -106,8 +102,7 @@ def test_every_split_of_a_stream_gives_the_same_events(stream: bytes, data: st.D
 def test_a_stream_has_at_most_one_end_one_usage_and_nothing_after_it(stream: bytes) -> None:
     events, _ = decoded([stream])
 
-    ends = [place for place, event in enumerate(events) if event.done or event.fault]
-    assert ends in ([], [len(events) - 1])
+    check_one_end(events)
     assert sum(event.usage is not None for event in events) <= 1
     reasons = [event.finish_reason for event in events if event.finish_reason]
     assert len(reasons) == (1 if events and events[-1].done else 0)

@@ -16,7 +16,7 @@ from cluster_gw.core.limits.observe import Hint
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.lease import Outcome
 from cluster_gw.store.scripts import Scripts
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.lua.calls import (
     ACCOUNT,
     CAPPED,
@@ -59,9 +59,7 @@ EVERY_KEY = {
 @pytest.fixture(scope="module")
 def cluster_node() -> Iterator[Redis]:
     """One server in cluster mode that holds all slots: it refuses keys of several slots."""
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
+    binary = needed_redis()
     with RedisServer(binary, "--cluster-enabled", "yes", port=free_port()) as server:
         link = Redis.from_url(server.url, protocol=2, decode_responses=True)
         server.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")

@@ -12,7 +12,7 @@ from cluster_gw.store.admission import Admissions
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.scripts import Scripts, load_scripts
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.store.clocks import ManualClock
 
 LeftOpen = Callable[[Iterable[Coroutine[Any, Any, None]]], list[str]]
@@ -20,10 +20,7 @@ LeftOpen = Callable[[Iterable[Coroutine[Any, Any, None]]], list[str]]
 
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server
 
 
@@ -37,10 +34,7 @@ def redis_server(shared_server: RedisServer) -> RedisServer:
 @pytest.fixture
 def own_server() -> Iterator[RedisServer]:
     """A server that a test may freeze, kill and restart."""
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server
 
 

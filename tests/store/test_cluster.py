@@ -13,7 +13,7 @@ from cluster_gw.store.scripts import Scripts
 from tests.fakes.listening import CHANNEL, Heard, listening
 from tests.fakes.redis_masters import TwoMasters
 from tests.fakes.redis_nodes import RedisNode
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until_soon
 
 LOW, HIGH = "{b}", "{a}"
@@ -22,10 +22,7 @@ DEADLINE_S = 0.3
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[TwoMasters]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with TwoMasters(binary) as masters:
+    with TwoMasters(needed_redis()) as masters:
         yield masters
 
 

@@ -19,7 +19,7 @@ from cluster_gw.store.link import (
     longer_backoff_s,
 )
 from cluster_gw.store.topology import Dialer, FixedServer
-from tests.fakes.redis_server import RedisServer, redis_binary
+from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.store.conftest import LeftOpen
 
 
@@ -42,10 +42,7 @@ class Pointer:
 
 @pytest.fixture
 def other_server() -> Iterator[RedisServer]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with RedisServer(binary) as server:
+    with RedisServer(needed_redis()) as server:
         yield server
 
 

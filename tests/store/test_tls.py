@@ -15,7 +15,7 @@ from cluster_gw.store.client import RedisClient
 from cluster_gw.store.topology import Dialer, TlsConnection
 from tests.fakes.listening import CHANNEL, listening
 from tests.fakes.redis_nodes import RedisNode, free_ports, until
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until_soon
 from tests.store.conftest import LeftOpen
 
@@ -60,9 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port(folder: Path) -> Iterator[int]:
     """A one-node cluster that speaks TLS and wants certificates; a plain port is for the test."""
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
+    binary = needed_redis()
     plain, port = free_ports(2)
     node = RedisNode(
         binary,

@@ -7,17 +7,14 @@ import pytest
 from cluster_gw.supervisor.redis_door import RedisDoor
 from cluster_gw.supervisor.resp import ErrorReply, RespError
 from tests.fakes.redis_masters import TwoMasters
-from tests.fakes.redis_server import redis_binary
+from tests.fakes.redis_server import needed_redis
 
 LOW, HIGH = "{b}", "{a}"
 
 
 @pytest.fixture(scope="module")
 def masters() -> Iterator[TwoMasters]:
-    binary = redis_binary()
-    if binary is None:
-        pytest.skip("no redis-server on this machine")
-    with TwoMasters(binary) as running:
+    with TwoMasters(needed_redis()) as running:
         yield running
 
 
