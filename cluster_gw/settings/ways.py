@@ -70,7 +70,7 @@ def check_ways(settings: Settings, faults: Faults) -> None:
 def check_key_proxy(proxy: Secret | None, path: str, faults: Faults) -> None:
     """Report a proxy of a key that is none."""
     if proxy is not None and proxy.reveal() != NO_PROXY:
-        _check_proxy(proxy, at_name(path, "proxy"), faults)
+        _check_proxy(proxy, at_name(path, "proxy"), faults, hint=f'; "{NO_PROXY}" is for no proxy')
 
 
 def check_base_url(url: str | None, settings: Settings, path: str, faults: Faults) -> None:
@@ -98,14 +98,14 @@ def check_base_url(url: str | None, settings: Settings, path: str, faults: Fault
         faults.add(place, f"is a loopback or private address, which needs {hint}")
 
 
-def _check_proxy(proxy: Secret, path: str, faults: Faults) -> None:
+def _check_proxy(proxy: Secret, path: str, faults: Faults, hint: str = "") -> None:
     text = proxy.reveal()
     if not text:  # refused already
         return
     try:
         parse_proxy(text)
     except ProxyError as fault:
-        faults.add(path, str(fault))
+        faults.add(path, f"{fault}{hint}")
 
 
 def _own(proxy: Secret) -> Proxy | None:

@@ -84,7 +84,8 @@ def parse_proxy(url: str) -> Proxy:
     except ValueError:
         raise ProxyError("is no address with a host and a port") from None
     if parts.scheme not in set(ProxyKind):
-        raise ProxyError(f"must begin with {', '.join(f'{kind}://' for kind in ProxyKind)}")
+        *kinds, last = (f"{kind}://" for kind in ProxyKind)
+        raise ProxyError(f"must begin with {', '.join(kinds)} or {last}")
     if parts.path not in {"", "/"} or parts.query or parts.fragment:
         hint = "percent-encode / ? # and @ of a password"
         raise ProxyError(f"has something after its port; {hint}")

@@ -19,9 +19,9 @@ METADATA: Final = (
     ipaddress.ip_network("168.63.129.16/32"),  # Azure's host agent
     ipaddress.ip_network("192.0.0.192/32"),  # Oracle's older one
     ipaddress.ip_network("fe80::/10"),  # link-local
-    ipaddress.ip_network("fd00:ec2::/32"),  # AWS
-    ipaddress.ip_network("fd20:ce::/32"),  # Google
-    ipaddress.ip_network("fd00:42::/32"),  # Scaleway
+    ipaddress.ip_network("fd00:ec2::/64"),  # AWS: instances, tasks and pods
+    ipaddress.ip_network("fd20:ce::254/128"),  # Google
+    ipaddress.ip_network("fd00:42::42/128"),  # Scaleway
 )
 METADATA_NAMES: Final = frozenset(
     {

@@ -10,6 +10,8 @@ import pytest
 from cluster_gw.canonical.request import Dialect
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.loading import load_bytes
+from cluster_gw.settings.overlay import merge
+from cluster_gw.settings.patches import Patch
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
@@ -248,7 +250,7 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], str]]] = {
     ),
     "keys[1].proxy": (
         {"keys": [key("a1"), key("b1", proxy="http://the-secret@x")]},
-        "must name a port, as in http://host:3128",
+        'must name a port, as in http://host:3128; "none" is for no proxy',
     ),
     "upstream.max_requests": ({"upstream": {"max_requests": 0}}, "from 1 to"),
     "upstream.max_age_s": ({"upstream": {"max_age_s": 0}}, "above 0"),
@@ -278,3 +280,29 @@ def test_a_wrong_way_is_refused_with_its_path_and_a_remedy(path: str) -> None:
     assert lines, refusal.value.faults
     assert words in lines[0]
     assert "the-secret" not in str(refusal.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("noun", "name", "fields"),
+    [
+        ("keys", "a1", {"base_url": "http://169.254.169.254/v1"}),
+        ("keys", "a1", {"proxy": "http://10.0.0.1:3128"}),
+        ("keys", "a1", {"secret": "other"}),
+        ("models", "a/one", {"base_url": "http://10.0.0.1/v1"}),
+        ("providers", "a", {"base_url": "http://10.0.0.1/v1"}),
+        ("settings", "upstream", {"proxy": "http://10.0.0.1:3128"}),
+        ("settings", "catalog", {"provider": "groq"}),
+    ],
+)
+async def test_no_address_or_proxy_comes_from_the_overlay_whoever_wrote_it(
+    start: Start, noun: str, name: str, fields: dict[str, str]
+) -> None:
+    gateway = await start()
+
+    merged = merge(gateway.configuration.base, [Patch(noun=noun, id=name, fields=fields)])
+    async with gateway.admin() as admin:
+        answer = await admin.put(f"/api/{noun}/{name}", json=fields)
+
+    assert [one.patch.noun for one in merged.dropped] == [noun]
+    assert merged.loaded.settings == gateway.settings
+    assert answer.status_code in {400, 404, 405}

@@ -229,6 +229,28 @@ async def test_caller_learns_of_the_first_byte_only_when_one_is_written(
     assert told == ["sent"]
 
 
+async def test_caller_learns_when_a_large_body_has_been_taken_and_not_before(
+    client: UpstreamClient,
+) -> None:
+    may_read, told = asyncio.Event(), asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await may_read.wait()
+        await peer.request()
+        peer.send(ok(HELLO))
+
+    async with serving(script) as server:
+        call = call_of(server.url, b"x" * 12_000_000, on_written=told.set)
+        calling = asyncio.create_task(client.post(call))
+        await asyncio.sleep(0.2)
+        assert not told.is_set()
+        may_read.set()
+        answer = await calling
+
+        assert isinstance(answer, UpstreamResponse)
+        assert told.is_set()
+
+
 async def test_private_address_is_never_connected_to_where_only_public_ones_may_be(
     client: UpstreamClient,
 ) -> None:

@@ -5,11 +5,14 @@ import ssl
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.upstream.client import UpstreamCall, UpstreamClient
-from cluster_gw.upstream.proxy import Way, parse_proxy
+from cluster_gw.upstream.proxy import Proxy, ProxyKind, Way, parse_proxy
 from cluster_gw.upstream.reach import Reach
+from cluster_gw.upstream.tunnel import Talk, TunnelError
 from tests.fakes.proxy import proxying
 from tests.upstream.raw_server import Peer, ok, serving
 from tests.upstream.test_client import call_of, opened, refused, unused_port
@@ -84,6 +87,19 @@ async def test_proxy_resolves_the_name_itself(through: UpstreamClient, kind: str
 
         assert answer.status == 200
         assert proxy.asked == ["nowhere.invalid:80"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("http", "[2001:db8::1]:443"), ("socks5", "2001:db8::1:443")]
+)
+async def test_address_of_an_upstream_is_told_as_it_is(
+    through: UpstreamClient, server_tls: ssl.SSLContext, kind: str, told: str
+) -> None:
+    async with proxying(kind) as proxy, serving(polite, tls=server_tls) as server:
+        proxy.leads = ("127.0.0.1", server.port)
+        await refused(through, via(proxy.url, "https://[2001:db8::1]/"))  # of its certificate
+
+        assert proxy.asked == [told]
 
 
 async def test_plain_socks_proxy_is_told_an_address(through: UpstreamClient) -> None:
@@ -265,3 +281,54 @@ async def test_cancelled_call_leaves_no_connection_to_the_proxy(
     task.cancel()
     await asyncio.wait_for(gone.wait(), 2)
     server.close()
+
+
+class Ear(asyncio.Transport):
+    """Takes what is said to a proxy."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        return
+
+
+@given(
+    st.sampled_from(ProxyKind),
+    st.booleans(),
+    st.lists(
+        st.one_of(
+            st.binary(max_size=12),
+            st.sampled_from(
+                [
+                    *(b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 ", b"200", b"\r\n\r\n", b"\r\n"),
+                    *(b"\x05\x00", b"\x05\x02", b"\x01\x00", b"\x05\x00\x00\x01" + b"\0" * 6),
+                    *(b"\x05\x00\x00\x03\x02", b"\x05\x05\x00\x01"),
+                ]
+            ),
+        ),
+        max_size=6,
+    ),
+)
+def test_a_talk_with_a_proxy_ends_in_a_tunnel_or_in_its_fault_whatever_it_says(
+    kind: ProxyKind, has_user: bool, pieces: list[bytes]
+) -> None:
+    async def talk_of() -> asyncio.Transport | Fault:
+        talk, ear = Talk(asyncio.get_running_loop()), Ear()
+        proxy = Proxy(kind=kind, host="p", port=1, user=b"u" if has_user else None, password=b"p")
+        talk.connection_made(ear)
+        opening = asyncio.create_task(talk.open(proxy, "upstream.example", 443))
+        for piece in pieces:
+            await asyncio.sleep(0)
+            talk.data_received(piece)
+        await asyncio.sleep(0)
+        talk.eof_received()
+        try:
+            assert await asyncio.wait_for(opening, 1) is ear
+        except TunnelError as error:
+            return error.fault
+        return ear
+
+    ended = asyncio.run(talk_of())
+    if isinstance(ended, Fault):
+        assert ended.kind in {FaultKind.PROXY, FaultKind.CONNECT}
+        assert ended.sent is Sent.NOT_SENT
+    else:
+        assert b"200 " in b"".join(pieces) or b"\x05\x00" in b"".join(pieces)
