@@ -144,7 +144,7 @@ class Attempt:
         is_small = len(body) < COALESCE_BYTES
         call = UpstreamCall(
             url=target.stream_url if request.stream else target.url,
-            headers=target.headers if not hints.features else headers_with(hints, target),
+            headers=target.headers if not hints.vendor else headers_with(self._exchange, target),
             body=body,
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,

@@ -35,7 +35,8 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         max_wait_ms: longest wait for capacity, None for the configured one.
         detail: the client may and wants to see how its request was routed.
         task: the kind of work; `auto` when unset.
-        features: `anthropic-beta`, for upstreams of that vendor's dialect; empty when unset.
+        vendor: headers `anthropic-beta` and `anthropic-version`, for upstreams of that vendor's
+            dialect; empty for most requests.
     """
 
     label: str
@@ -45,7 +46,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_label: str | None = None
     session_label: str | None = None
     task: Task = Task.AUTO
-    features: str = ""
+    vendor: tuple[tuple[str, str], ...] = ()
 
 
 class Spent(msgspec.Struct, gc=False):

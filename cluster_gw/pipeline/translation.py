@@ -11,12 +11,13 @@ from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.canonical.request import ChatRequest, Dialect
-from cluster_gw.pipeline.exchange import Exchange, Hints
+from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.wire.json_codec import UnexpectedShapeError
 
 BAD_REQUEST: Final = 400
+VERSION: Final = "anthropic-version"
 MOST_WARNINGS: Final = 32
 WARNING_CHARACTERS: Final = 120
 UNREADABLE: Final = (ValueError, RecursionError)  # of JSON, of shapes, of text
@@ -94,14 +95,19 @@ def noted(exchange: Exchange, translated: Translated, lost: tuple[str, ...] = ()
     return translated.body
 
 
-def headers_with(hints: Hints, target: Target) -> tuple[tuple[str, str], ...]:
-    """The headers of a call of a client that names features of a vendor.
+def headers_with(exchange: Exchange, target: Target) -> tuple[tuple[str, str], ...]:
+    """The headers of a call of a client that names features or the version of a vendor's API.
 
-    They are that vendor's own: an upstream of another dialect has none of that name.
+    They are that vendor's own: an upstream of another dialect has none of that name. Which version
+    is spoken is for clients of that dialect to say; what others say is written in ours.
     """
     if target.dialect is not Dialect.ANTHROPIC:
         return target.headers
-    return (*target.headers, ("anthropic-beta", hints.features))
+    own = dict(target.headers)
+    given = dict(exchange.hints.vendor)
+    if exchange.request.dialect is not target.dialect:
+        given.pop(VERSION, None)
+    return tuple({**own, **given}.items())
 
 
 def answer_body(

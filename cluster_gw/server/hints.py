@@ -22,12 +22,16 @@ SESSION_HEADERS: Final = (
     b"x-goog-request-id",
 )
 FEATURES_HEADER: Final = b"anthropic-beta"
+VERSION_HEADER: Final = b"anthropic-version"
+# The vendor names versions by days and has had more than one; which there will be nobody knows.
+VERSION: Final = re.compile(rb"20[2-9][0-9]-[01][0-9]-[0-3][0-9]")
+FIRST_VERSION: Final = b"2023-01-01"
 FEATURES: Final = re.compile(rb"[A-Za-z0-9._, -]{1,1024}")
 TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
 TASKS: Final = MappingProxyType({task.value: task for task in Task})
 HINT_HEADERS: Final = frozenset(
     {
-        *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", FEATURES_HEADER),
+        *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", FEATURES_HEADER, VERSION_HEADER),
         *RUN_HEADERS,
         *SESSION_HEADERS,
         *TASK_HEADERS,
@@ -82,7 +86,7 @@ def decode_hints(
         run_label=_first(headers, RUN_HEADERS),
         session_label=_first(headers, SESSION_HEADERS),
         task=task,
-        features=features.decode(),
+        vendor=vendor_headers(features, headers.get(VERSION_HEADER, b"").strip()),
     )
 
 
@@ -95,6 +99,17 @@ def bad_duration(header: str) -> ErrorBody:
         param=header,
         message=f"{header} must be a duration such as '30', '30s' or '1500ms', above 0.",
     )
+
+
+def vendor_headers(features: bytes, version: bytes) -> tuple[tuple[str, str], ...]:
+    """What a client tells a vendor of its API; empty where it says nothing."""
+    given = ((FEATURES_HEADER, features), (VERSION_HEADER, version if is_version(version) else b""))
+    return tuple([(name.decode(), value.decode()) for name, value in given if value])
+
+
+def is_version(given: bytes) -> bool:
+    """Whether it may be a version of Anthropic's API."""
+    return VERSION.fullmatch(given) is not None and given >= FIRST_VERSION
 
 
 def bad_features() -> ErrorBody:

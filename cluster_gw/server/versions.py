@@ -3,7 +3,6 @@
 Who has no valid key is not told of it; what stands behind this door refuses them.
 """
 
-import re
 from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
@@ -11,15 +10,12 @@ from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.reply import Reply, Send
 from cluster_gw.server.answers import send_error
 from cluster_gw.server.body import Receive, drain_unread
-from cluster_gw.server.hints import echo_label
+from cluster_gw.server.hints import VERSION_HEADER, echo_label, is_version
 from cluster_gw.server.inference import Deps
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.telemetry import catalog
 
-HEADER: Final = b"anthropic-version"
-# The vendor names versions by days and has had more than one; which there will be nobody knows.
-VERSION: Final = re.compile(rb"20[2-9][0-9]-[01][0-9]-[0-3][0-9]")
-FIRST: Final = b"2023-01-01"
+NAME: Final = VERSION_HEADER.decode()
 USUAL: Final = "2023-06-01"
 SHOWN_BYTES: Final = 32
 
@@ -43,7 +39,7 @@ class VersionDoor:
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
         headers = dict(scope["headers"])
-        problem = version_problem(headers.get(HEADER))
+        problem = version_problem(headers.get(VERSION_HEADER))
         deps = self._deps
         if problem is None or isinstance(deps.current.serving.clients.identify(headers), ErrorBody):
             await self._endpoint(scope, receive, send)
@@ -57,8 +53,7 @@ class VersionDoor:
 
 def version_problem(given: bytes | None) -> ErrorBody | None:
     """The error of a version that is missing or unknown, in the vendor's words."""
-    named = None if given is None else given.strip()
-    if named is not None and VERSION.fullmatch(named) and named >= FIRST:
+    if given is not None and is_version(given.strip()):
         return None
     shown = "" if given is None else given[:SHOWN_BYTES].decode("latin-1")
     told = "header is required" if given is None else f'"{shown}" is not a valid version'
@@ -66,6 +61,6 @@ def version_problem(given: bytes | None) -> ErrorBody | None:
         status=400,
         type="invalid_request_error",
         code="invalid_header",
-        param=HEADER.decode(),
-        message=f"{HEADER.decode()}: {told}. Send {USUAL}.",
+        param=NAME,
+        message=f"{NAME}: {told}. Send {USUAL}.",
     )

@@ -76,6 +76,20 @@ async def test_repeated_lines_of_features_are_all_passed_on(
     assert upstream.headers[0]["anthropic-beta"] == "one-2025,two"
 
 
+async def test_the_version_is_that_of_the_client_where_it_speaks_this_dialect(
+    start: Start, http: aiohttp.ClientSession, upstream: AnthropicUpstream
+) -> None:
+    gateway = await began(start, upstream)
+    new = {"anthropic-version": "2026-10-21"}
+    chat = {"messages": [{"role": "user", "content": "hi"}]}
+
+    await http.post(f"{gateway.base_url}/v1/messages", json=ask("hi"), headers=new)
+    await http.post(f"{gateway.base_url}/v1/chat/completions", json=chat, headers=new)
+
+    told = [headers["anthropic-version"] for headers in upstream.headers]
+    assert told == ["2026-10-21", "2023-06-01"]
+
+
 async def test_stream_of_the_vendor_is_passed_on_untouched_but_for_pings(
     start: Start, http: aiohttp.ClientSession, upstream: AnthropicUpstream
 ) -> None:

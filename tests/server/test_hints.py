@@ -71,7 +71,7 @@ def test_features_of_a_vendor_are_taken_as_they_are() -> None:
     found = hints(anthropic_beta=b"context-1m-2025-08-07,tools-2024")
 
     assert isinstance(found, Hints)
-    assert found.features == "context-1m-2025-08-07,tools-2024"
+    assert found.vendor == (("anthropic-beta", "context-1m-2025-08-07,tools-2024"),)
 
 
 @pytest.mark.parametrize("value", [b"a\r\nx-api-key: b", "\u00fc".encode(), b"x" * 1025, b"a;b"])
