@@ -13,8 +13,8 @@ from cluster_gw.providers import quirks
 from cluster_gw.providers.anthropic_conversation import request_json
 from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import answer_of, body_of, completion_of
-from cluster_gw.providers.anthropic_sampling import Notes
 from cluster_gw.providers.anthropic_stream import AnthropicStreamDecoder
+from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of, malformed_fault
 from cluster_gw.providers.platform import PlatformCodec, unread_fault
 from cluster_gw.wire.anthropic_messages import (

@@ -19,7 +19,8 @@ from cluster_gw.canonical.conversation import (
     ToolUse,
     Turn,
 )
-from cluster_gw.providers.anthropic_sampling import Notes, put_sampling
+from cluster_gw.providers.anthropic_sampling import put_sampling
+from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_conversation import EMPTY_SCHEMA
 from cluster_gw.wire.anthropic_messages import SIGNED
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_fields

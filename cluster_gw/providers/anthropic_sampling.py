@@ -3,8 +3,6 @@
 from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
-
 from cluster_gw.canonical.conversation import (
     Choosing,
     Conversation,
@@ -14,6 +12,7 @@ from cluster_gw.canonical.conversation import (
     ToolResult,
     Turn,
 )
+from cluster_gw.providers.notes import Notes
 from cluster_gw.wire.anthropic_messages import DEFAULT_MAX_TOKENS, SIGNED
 
 MAX_TEMPERATURE: Final = 1.0
@@ -24,13 +23,6 @@ WITHOUT: Final = ("seed", "presence_penalty", "frequency_penalty")
 """What the vendor has no words for."""
 WHILE_THINKING: Final = ("temperature", "top_p", "top_k")
 """What the vendor refuses beside thoughts."""
-
-
-class Notes(msgspec.Struct):
-    """What a translation loses and changes; see `Translated`."""
-
-    lost: list[str] = []
-    changed: list[str] = []
 
 
 def put_sampling(document: dict[str, Any], conversation: Conversation, notes: Notes) -> None:

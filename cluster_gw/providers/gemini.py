@@ -11,9 +11,10 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers.gemini_answer import answer_of, completion_of
 from cluster_gw.providers.gemini_contents import takes_no_system, wants_signatures, with_proofs
-from cluster_gw.providers.gemini_conversation import Notes, fold, request_json
+from cluster_gw.providers.gemini_conversation import fold, request_json
 from cluster_gw.providers.gemini_facts import broken_fault, document_of, has_error, read_body
 from cluster_gw.providers.gemini_stream import GeminiStreamDecoder
+from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import in_band_fault
 from cluster_gw.providers.platform import PlatformCodec, unread_fault

@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-import msgspec
-
 from cluster_gw.canonical.conversation import (
     AnswerFormat,
     Choosing,
@@ -15,6 +13,7 @@ from cluster_gw.canonical.conversation import (
     ToolChoice,
 )
 from cluster_gw.providers.gemini_contents import Contents
+from cluster_gw.providers.notes import Notes
 from cluster_gw.wire.gemini_schema import to_gemini
 
 JSON_MEDIA_TYPE: Final = "application/json"
@@ -33,13 +32,6 @@ PASSED: Final = (
     ("presence_penalty", "presencePenalty"),
     ("frequency_penalty", "frequencyPenalty"),
 )
-
-
-class Notes(msgspec.Struct):
-    """What the client is told of its request."""
-
-    lost: list[str] = []
-    changed: list[str] = []
 
 
 def request_json(

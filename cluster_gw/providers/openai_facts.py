@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import ToolCallDelta, Usage
-from cluster_gw.wire.data_url import split_data_url
+from cluster_gw.wire.media import image_at
 from cluster_gw.wire.openai_chat import SpokenBody, ToolCallBody, UsageBody
 
 
@@ -45,15 +45,8 @@ def calls_of(spoken: SpokenBody) -> tuple[ToolCallDelta, ...]:
 
 def images_of(spoken: SpokenBody) -> tuple[Media, ...]:
     """Images that the model made."""
-    found: list[Media] = []
-    for one in spoken.images or ():
-        url = "" if one.image_url is None else one.image_url.url
-        media_type, data = split_data_url(url)
-        if data:
-            found.append(Media(media_type=media_type or "image/png", data=data))
-        elif url:
-            found.append(Media(media_type="image/*", url=url))
-    return tuple(found)
+    urls = [one.image_url.url for one in spoken.images or () if one.image_url is not None]
+    return tuple([image_at(url) for url in urls if url])
 
 
 def unspoken_characters(spoken: SpokenBody) -> int:

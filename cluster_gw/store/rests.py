@@ -4,19 +4,15 @@ Typed wrapper over `lua/health/{rests,lift,pace,claim}`. Only background jobs co
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 
 from cluster_gw.core.limits.probe import Pace, is_ripe
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.caller import ScriptCaller
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys, encode_part
+from cluster_gw.store.caller import OwnedCaller
 from cluster_gw.store.lease import TargetLimits
-from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.unreadable import readable
 
 RESTS: Final = "health/rests"
@@ -68,7 +64,7 @@ class Paces(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
 
 
-class Rests(ScriptCaller):
+class Rests(OwnedCaller):
     """Looks at rests and ends them.
 
     Args:
@@ -80,18 +76,6 @@ class Rests(ScriptCaller):
 
     Every method raises `StoreLostError` while Redis is away.
     """
-
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        worker_id: str,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
-        self._owner = encode_part(worker_id)
 
     def key_of(self, targets: Sequence[TargetLimits]) -> KeyRecords:
         """Name the records of a key.

@@ -3,21 +3,18 @@
 A version is immutable. A builder whose term is over is refused, however late its call comes.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from cluster_gw.core.routing.snapshot import NO_SNAPSHOT, Snapshot
 from cluster_gw.errors import ScriptContractError
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.caller import ScriptCaller
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys, encode_part
+from cluster_gw.store.caller import OwnedCaller
 from cluster_gw.store.leadership import Term
-from cluster_gw.store.scripts import Scripts
 
 ROLE: Final = "snap"  # its key shares a slot with the snapshot
+ENCODER: Final = msgspec.json.Encoder()
+DECODER: Final = msgspec.json.Decoder(Snapshot)
 UNCHANGED: Final = 2
 
 
@@ -33,7 +30,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     server_ms: int
 
 
-class Snapshots(ScriptCaller):
+class Snapshots(OwnedCaller):
     """Publishes and reads snapshots.
 
     Args:
@@ -43,21 +40,6 @@ class Snapshots(ScriptCaller):
         worker_id: names this worker, as in its terms.
         server_now_ms: the time scripts work with; 0 (the default) means the server's own.
     """
-
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        worker_id: str,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
-        self._key, self._lead = keys.snapshot(), keys.lead(ROLE)
-        self._owner = encode_part(worker_id)
-        self._encode = msgspec.json.Encoder().encode
-        self._decode = msgspec.json.Decoder(Snapshot).decode
 
     async def publish(self, snapshot: Snapshot, term: Term) -> int | None:
         """Put a snapshot in place of the last one.
@@ -72,10 +54,10 @@ class Snapshots(ScriptCaller):
         Raises:
             StoreLostError: Redis is away; it may have been published.
         """
-        blob = self._encode(snapshot).decode()
+        blob = ENCODER.encode(snapshot).decode()
         status, _, version, _ = await self._call(
             "snapshot/publish",
-            [self._lead, self._key],
+            [self._keys.lead(ROLE), self._keys.snapshot()],
             *(self._owner, term.fence, snapshot.at_ms, blob),
         )
         return version if status else None
@@ -88,14 +70,14 @@ class Snapshots(ScriptCaller):
             ScriptContractError: what stands there cannot be read.
         """
         status, _, version, now_ms, blob = await self._call(
-            "snapshot/read", [self._key], known.version
+            "snapshot/read", [self._keys.snapshot()], known.version
         )
         if status == UNCHANGED:
             return Reading(snapshot=known, server_ms=now_ms)
         if not status:
             return Reading(snapshot=NO_SNAPSHOT, server_ms=now_ms)
         try:
-            found = self._decode(blob)
+            found = DECODER.decode(blob)
         except msgspec.MsgspecError as fault:
             raise ScriptContractError(
                 f"the snapshot cannot be read: {type(fault).__name__}"

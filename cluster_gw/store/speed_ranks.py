@@ -1,19 +1,16 @@
 """The record of how fast routes were: written by the one worker that has the role, read by all."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
 import msgspec
 
 from cluster_gw.errors import RecordUnreadableError
-from cluster_gw.store.admission import server_clock
-from cluster_gw.store.caller import ScriptCaller
-from cluster_gw.store.client import RedisClient
-from cluster_gw.store.keys import Keys, encode_part
+from cluster_gw.store.caller import OwnedCaller
+from cluster_gw.store.keys import encode_part
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.leadership import Term
-from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.snapshots import ROLE
 from cluster_gw.units import RouteId
 
@@ -35,7 +32,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int = 0
 
 
-class SpeedRankRecord(ScriptCaller):
+class SpeedRankRecord(OwnedCaller):
     """Reads and writes it.
 
     Args:
@@ -48,23 +45,10 @@ class SpeedRankRecord(ScriptCaller):
     Every method raises `StoreLostError` while Redis is away.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        scripts: Scripts,
-        keys: Keys,
-        *,
-        worker_id: str,
-        server_now_ms: Callable[[], int] = server_clock,
-    ) -> None:
-        super().__init__(client, scripts, keys, server_now_ms=server_now_ms)
-        self._key, self._lead = keys.speed_ranks(), keys.lead(ROLE)
-        self._owner = encode_part(worker_id)
-
     async def read(self) -> Written:
         """Give all of it; what is no rank there, or no hash at all, is as if it were not there."""
         try:
-            return read_ranks(await self._client.call("HGETALL", self._key))
+            return read_ranks(await self._client.call("HGETALL", self._keys.speed_ranks()))
         except RecordUnreadableError:
             return Written()  # told by the client; nothing that routes needs it
 
@@ -84,7 +68,11 @@ class SpeedRankRecord(ScriptCaller):
             for route, rank in pairs[first : first + AT_ONCE]:
                 words += (encode_part(route), FORGET if rank is None else rank)
             status, *_ = await self._call(
-                "snapshot/rank", [self._lead, self._key], self._owner, term.fence, *words
+                "snapshot/rank",
+                [self._keys.lead(ROLE), self._keys.speed_ranks()],
+                self._owner,
+                term.fence,
+                *words,
             )
             if not status:
                 return False

@@ -25,8 +25,8 @@ from cluster_gw.canonical.conversation import (
     Turn,
 )
 from cluster_gw.canonical.request import ChatRequest
-from cluster_gw.wire.data_url import split_data_url
 from cluster_gw.wire.json_codec import Fields, write
+from cluster_gw.wire.media import document_in, image_at
 from cluster_gw.wire.openai_messages import (
     FULL_READER,
     MEMBERS_READER,
@@ -152,20 +152,12 @@ def part_of(given: FullPart) -> Part | None:
     if given.image_url is not None:
         image = given.image_url
         url, detail = (image, "") if isinstance(image, str) else (image.url, image.detail or "")
-        media_type, data = split_data_url(url)
-        if data:
-            return Media(media_type=media_type or "image/png", data=data, detail=detail)
-        return Media(media_type="image/*", url=url, detail=detail)
+        return image_at(url, detail)
     if given.input_audio is not None:
         audio = given.input_audio
         return Media(media_type=f"audio/{audio.format}", data=audio.data)
     if given.file is not None and given.file.file_data is not None:
-        media_type, data = split_data_url(given.file.file_data)
-        return Media(
-            media_type=media_type or "application/pdf",
-            data=data or given.file.file_data,
-            name=given.file.filename or "",
-        )
+        return document_in(given.file.file_data, given.file.filename or "")
     return None if given.text is None else Text(text=given.text)
 
 

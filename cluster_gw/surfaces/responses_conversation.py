@@ -26,8 +26,8 @@ from cluster_gw.canonical.conversation import (
 )
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.surfaces.responses_signature import Kept, Signed, unwrapped
-from cluster_gw.wire.data_url import split_data_url
 from cluster_gw.wire.json_codec import UnexpectedShapeError, write
+from cluster_gw.wire.media import document_in, image_at
 from cluster_gw.wire.openai_messages import present
 from cluster_gw.wire.openai_responses_input import (
     FULL_RESPONSES_READER,
@@ -187,11 +187,7 @@ def part_of(given: ItemPart) -> Part | None:
     if given.refusal is not None:
         return Refusal(text=given.refusal)
     if given.image_url is not None:
-        media_type, data = split_data_url(given.image_url)
-        detail = given.detail or ""
-        if data:
-            return Media(media_type=media_type or "image/png", data=data, detail=detail)
-        return Media(media_type="image/*", url=given.image_url, detail=detail)
+        return image_at(given.image_url, given.detail or "")
     if given.input_audio is not None:
         audio = given.input_audio
         return Media(media_type=f"audio/{audio.format}", data=audio.data)
@@ -205,10 +201,7 @@ def file_of(given: ItemPart) -> Media:
     name = given.filename or ""
     if given.file_data is None:
         return Media(media_type="application/pdf", url=given.file_url or "", name=name)
-    media_type, data = split_data_url(given.file_data)
-    return Media(
-        media_type=media_type or "application/pdf", data=data or given.file_data, name=name
-    )
+    return document_in(given.file_data, name)
 
 
 def tools_of(body: FullResponsesBody, lost: list[str]) -> tuple[Tool, ...]:
