@@ -22,6 +22,7 @@ class ClientLeft:
 
 
 LEFT: Final = ClientLeft()
+TINY_BYTES: Final = 1024
 
 
 async def read_body(
@@ -77,7 +78,7 @@ async def drain_body(receive: Receive) -> None:
 async def _read_rest(
     receive: Receive, first: bytes, max_bytes: int
 ) -> bytes | ErrorBody | ClientLeft:
-    parts = [first]
+    parts: list[bytes | bytearray] = [first]
     size = len(first)
     while True:
         message = await receive()
@@ -90,7 +91,13 @@ async def _read_rest(
             if more:
                 await drain_body(receive)
             return too_large(max_bytes)
-        parts.append(part)
+        last = parts[-1]
+        if len(part) > TINY_BYTES:
+            parts.append(part)
+        elif isinstance(last, bytearray):  # by themselves tiny pieces take many times their size
+            last += part
+        else:
+            parts.append(bytearray(part))
         if not more:
             return b"".join(parts)
 

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from cluster_gw.mending.calls import MAX_HELD_EVENTS
 from cluster_gw.mending.policy import MendingPolicy
 from cluster_gw.mending.stream import Mender
 from cluster_gw.providers.openai_whole import WholeAnswerDecoder
+from cluster_gw.server.body import read_body
 from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.messages_blocks import MAX_KEPT
 from cluster_gw.surfaces.messages_stream import WrittenMessages
@@ -46,6 +48,26 @@ def test_tiny_pieces_take_no_more_than_their_size(
     take: Callable[[bytes], object], start: bytes
 ) -> None:
     assert held_by(take, start) < 2 * sum(map(len, pieces(start)))
+
+
+async def test_tiny_pieces_of_a_request_take_no_more_than_their_size() -> None:
+    left = pieces(b"")
+    tracemalloc.start()
+    held: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        piece = next(left, b"")
+        if not piece:
+            held.append(tracemalloc.get_traced_memory()[0])
+        return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+    try:
+        body = await read_body(receive, {}, 1_000_000)
+    finally:
+        tracemalloc.stop()
+
+    assert body == b"".join(pieces(b""))
+    assert held[0] < 2 * len(body)
 
 
 def fragment(text: str, *, is_first: bool = False) -> StreamEvent:
