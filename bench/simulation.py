@@ -71,7 +71,7 @@ def main(seeds: int, scenarios: tuple[str, ...], out: Path) -> None:
         untuned.append(exchanged(outcomes[-1], installed))
         fleets.append(fleets_of(scenario, seeds, scripts, most=MOST_SEEDS * seeds))
         print(regrets_in_markdown(outcomes[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
-    verdicts = judge(outcomes, fleets)
+    verdicts = judge(outcomes, fleets, is_whole=not scenarios)
     parts = [
         INTRO,
         verdicts_in_markdown(verdicts),

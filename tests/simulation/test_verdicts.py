@@ -135,7 +135,8 @@ def test_waste_counts_where_the_pool_is_used_up_and_has_to_be_seen_somewhere() -
 
     assert of_waste([well, outcome("idle", 0.0, use=0.2, wasted=0.5)]).holds
     assert not of_waste([well, outcome("full", 0.0, use=0.9, wasted=0.031)]).holds
-    assert not of_waste([outcome("idle", 0.0, use=0.2), outcome("free", 0.0)]).holds
+    few = [outcome("idle", 0.0, use=0.2), outcome("free", 0.0)]
+    assert [of_waste(few, is_whole=is_whole).holds for is_whole in (True, False)] == [False, True]
 
 
 def test_scenarios_that_are_drawn_are_the_same_each_time_and_none_is_used_twice() -> None:
