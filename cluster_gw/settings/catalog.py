@@ -236,7 +236,6 @@ def _combo(combo: ComboSettings, members: tuple[Member, ...], routing: RoutingSe
                 peak_hours=routing.peak_hours,
                 task_share=routing.task_weight_share,
                 explore_unmeasured=routing.explore_unmeasured,
-                speed_deviation=routing.speed_deviation,
                 exploration=combo.strategy_options.exploration,
                 lkgp_boost=combo.strategy_options.lkgp_boost,
                 is_fnv=routing.affinity_hash == "fnv-modulo",

@@ -191,9 +191,6 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
         first_byte_share: how much of the speed of a route is its time to the first byte; the rest
             is its output speed, which counts whole answers. 0 where clients wait for these.
         explore_unmeasured: share of requests that try a route without statistics.
-        speed_deviation: how far one attempt may be from the speed of its route: the standard
-            deviation of a draw, which gets narrower with the root of what was measured, so that a
-            route whose first calls timed out is tried again. 0 draws nothing.
         affinity_hash: how prefix affinity maps prompts to routes.
         task_weight_share: how much the kind of task moves the weights.
         peak_hours: hours in which speed counts less.
@@ -218,7 +215,6 @@ class RoutingSettings(Section, frozen=True, kw_only=True):
     headroom: HeadroomPolicy = HeadroomPolicy()
     first_byte_share: Ratio = FIRST_BYTE_SHARE
     explore_unmeasured: Ratio = 0.0
-    speed_deviation: Ratio = 0.0
     affinity_hash: Literal["rendezvous", "fnv-modulo"] = "rendezvous"
     task_weight_share: Ratio = 0.3
     peak_hours: PeakHours = PeakHours()

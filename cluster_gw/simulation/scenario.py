@@ -148,7 +148,6 @@ class Asking(Section, frozen=True, kw_only=True):
 TUNED: Final = RoutingSettings(
     explore_unmeasured=0.1,
     first_byte_share=0.0,
-    speed_deviation=0.05,
     headroom=HeadroomPolicy(ramp_start=0.05, minute_ramp_start=0.0),
 )
 """What the bandit of a simulation is set to, where a scenario says nothing (decision 0051)."""

@@ -30,7 +30,6 @@ class Evidence(Slate, frozen=True, kw_only=True, gc=False):
         draws: of their reliability.
         samples: attempts of our own, by weight.
         speed: in 0..1.
-        speed_samples: attempts it rests on, by weight.
         intelligence: in 0..1, scaled over these candidates.
         tried: rows of which little is known and that may win, of the best tier.
     """
@@ -39,7 +38,6 @@ class Evidence(Slate, frozen=True, kw_only=True, gc=False):
     draws: Draws
     samples: Floats
     speed: Floats
-    speed_samples: Floats
     intelligence: Floats
     tried: tuple[int, ...]
 
@@ -106,7 +104,6 @@ def build_evidence(candidates: tuple[Candidate, ...], signals: Signals) -> Evide
         ),
         samples=samples,
         speed=column(one.speed for one in known),
-        speed_samples=speed_samples,
         intelligence=scaled(column(route.intelligence for route in routes)),
         tried=tuple(np.flatnonzero((samples < UNMEASURED_BELOW) & (weight > 0) & best).tolist()),
     )

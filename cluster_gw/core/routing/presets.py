@@ -109,7 +109,6 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
         task_share: how much the kind of task shifts them, 0 to 1; 0 where it changes nothing.
         peak_hours: when `peak` holds.
         explore_unmeasured: share of requests that try a route of which little is known, 0 to 1.
-        speed_deviation: of one attempt's speed, 0 to 1; 0 where speed is no draw.
         exploration: share of requests that try any other than the best, 0 to 1; classic only.
         lkgp_boost: what the route that answered last gets on top, 0 to 1; classic only.
         is_fnv: prompts are mapped to routes as the first generation did.
@@ -121,7 +120,6 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     task_share: float = 0.0
     peak_hours: PeakHours = PeakHours()
     explore_unmeasured: float = 0.0
-    speed_deviation: float = 0.0
     exploration: float = 0.0
     lkgp_boost: float = 0.0
     is_fnv: bool = False
@@ -163,7 +161,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
         peak_hours: see `Scoring`, like all others.
         task_share: see there.
         explore_unmeasured: see there.
-        speed_deviation: see there.
         exploration: see there.
         lkgp_boost: see there.
         is_fnv: see there.
@@ -172,7 +169,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     peak_hours: PeakHours = PeakHours()
     task_share: float = 0.0
     explore_unmeasured: float = 0.0
-    speed_deviation: float = 0.0
     exploration: float = 0.0
     lkgp_boost: float = 0.0
     is_fnv: bool = False
@@ -202,9 +198,9 @@ def build_scoring(
             is_fnv=tuning.is_fnv,
         )
     plain = normalise(weights or preset, factors)
-    explore, deviation = tuning.explore_unmeasured, tuning.speed_deviation
+    explore = tuning.explore_unmeasured
     if (family, strategy) not in SHIFTED:
-        return Scoring(plain=plain, explore_unmeasured=explore, speed_deviation=deviation)
+        return Scoring(plain=plain, explore_unmeasured=explore)
     peak_hours = tuning.peak_hours
     speed, reliability = factors.index(SPEED), factors.index(RELIABILITY)
     peak = shift(plain, speed, reliability, PEAK_SHARE) if peak_hours.enabled else None
@@ -214,7 +210,6 @@ def build_scoring(
         task_share=tuning.task_share,
         peak_hours=peak_hours,
         explore_unmeasured=explore,
-        speed_deviation=deviation,
         shifts=MappingProxyType(
             {
                 (is_peak, task): _for_task(base, factors, task, tuning.task_share)

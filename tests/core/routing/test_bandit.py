@@ -5,11 +5,10 @@ import math
 import pytest
 
 from cluster_gw.core.routing.posterior import seed_chance
-from cluster_gw.core.routing.presets import Task, Tuning
+from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.prior import Prior
 from cluster_gw.core.routing.ranking import total_score
 from cluster_gw.core.routing.statistics import Statistics
-from cluster_gw.units import RouteId
 from tests.core.routing.pool import Known, Pool, places
 
 GOOD = Statistics(9.0, 1.0, 0.0, 600.0, 10_000.0, 23_850.0, 9.0)  # 60 tokens/s, 2650 ms
@@ -179,45 +178,3 @@ def test_what_a_snapshot_says_is_worked_out_once_for_all_its_requests() -> None:
 
 def test_nothing_to_rank_is_an_empty_order() -> None:
     assert Pool([]).rank().candidates == ()
-
-
-TIMED_OUT = Statistics(failures=1.0, timeouts=1.0, latency_ms=15_000.0)
-QUICK = Statistics(successes=400.0, output_tokens=120_000.0, latency_ms=1_500_000.0)
-BY_SPEED = {"reliability": 1.0, "speed": 4.0}
-
-
-def drawing(deviation: float) -> Pool:
-    known = [Known(statistics=QUICK), Known(statistics=TIMED_OUT), Known()]
-    return Pool(known, "custom", weights=BY_SPEED, tuning=Tuning(speed_deviation=deviation))
-
-
-def test_a_route_whose_first_call_timed_out_is_tried_again_where_speed_is_drawn() -> None:
-    chance = seed_chance(1)
-    firsts = {
-        deviation: [places(drawing(deviation).rank(chance))[0] for _ in range(400)]
-        for deviation in (0.0, 0.5)
-    }
-
-    assert 1 not in firsts[0.0]
-    assert 0 < firsts[0.5].count(1) < 200
-    assert firsts[0.5].count(2) > 0
-
-
-def test_the_drawn_speed_is_what_was_weighed_and_gets_narrower_with_what_was_measured() -> None:
-    chance, speeds = seed_chance(1), []
-    for _ in range(200):
-        told = {one.route.id: one for one in drawing(0.2).told(chance)}
-        assert all(one.score == total_score(one) for one in told.values())
-        speeds.append([told[RouteId(f"p/m{place}")].factors[1].value for place in range(3)])
-
-    measured, unlucky, unknown = zip(*speeds, strict=True)
-    assert all(0.0 <= value <= 1.0 for row in speeds for value in row)
-    assert max(measured) - min(measured) < 0.1  # a twentieth of the deviation, either way
-    assert max(unlucky) > 0.2
-    assert max(unknown) - min(unknown) > 0.4
-
-
-def test_without_chance_the_mean_stands_for_a_drawn_speed() -> None:
-    assert [one.factors[1].value for one in drawing(0.5).told()] == [
-        one.factors[1].value for one in drawing(0.0).told()
-    ]

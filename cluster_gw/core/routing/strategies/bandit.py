@@ -1,11 +1,8 @@
 """The bandit family: reliability by Thompson sampling, speed and intelligence, under guardrails."""
 
-import numpy as np
-
 from cluster_gw.core.routing.catalog import Candidate
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.core.routing.evidence import UNMEASURED_BELOW, Evidence, evidence_of
-from cluster_gw.core.routing.posterior import Chance, Floats
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Order
 from cluster_gw.core.routing.scoring import order_by_score
@@ -31,28 +28,12 @@ class Bandit(Weighted):
             signals.server_ms(inputs.now_s)
         )
         weights = scoring.weights(task, is_peak=is_peak)
-        drawn, speed = evidence.draws.take(inputs.chance), evidence.speed
-        if scoring.speed_deviation and inputs.chance is not None:
-            speed = draw_speed(evidence, scoring.speed_deviation, inputs.chance)
         return order_by_score(
             evidence,
             weights,
-            (drawn, speed, evidence.intelligence),
+            (evidence.draws.take(inputs.chance), evidence.speed, evidence.intelligence),
             why=lambda row: reasons(evidence, row, task, is_peak=is_peak),
         )
-
-
-def draw_speed(evidence: Evidence, deviation: float, chance: Chance) -> Floats:
-    """Draw a speed for each candidate, in 0..1: the less is measured, the wider.
-
-    Args:
-        evidence: of the candidates.
-        deviation: of the speed of one attempt, above 0.
-        chance: what is drawn with.
-    """
-    width = deviation / np.sqrt(np.maximum(evidence.speed_samples, 1.0))
-    noise = chance.standard_normal(width.size)
-    return np.clip(evidence.speed + width * noise, 0.0, 1.0)
 
 
 def reasons(evidence: Evidence, row: int, task: Task, *, is_peak: bool) -> tuple[str, ...]:
