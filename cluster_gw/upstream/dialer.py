@@ -22,6 +22,8 @@ from cluster_gw.upstream.tunnel import Talk, TunnelError
 
 NEXT_ADDRESS_S: Final = 0.25  # RFC 8305 section 5
 PROXY_REST_S: Final = 2.0
+PLACE_REST_S: Final = 15.0  # an upstream that a proxy waits for in vain
+MAX_RESTING: Final = 1_024
 
 
 class Dialer:
@@ -43,7 +45,7 @@ class Dialer:
         self._tls = tls or _default_tls()
         self._on_idle = on_idle
         self._resolver = Resolver(loop)
-        self._resting: dict[Proxy, tuple[float, Fault]] = {}
+        self._resting: dict[tuple[Proxy, Place | None], tuple[float, Fault]] = {}
 
     async def close(self) -> None:
         """Ends the look-ups that are under way."""
@@ -84,10 +86,10 @@ class Dialer:
 
     async def _open_through(self, connection: Connection, proxy: Proxy, until_s: float) -> None:
         """Have a proxy pass on what is said to the upstream; TLS is spoken with that."""
-        resting = self._resting.get(proxy)
-        if resting is not None and self._loop.time() < resting[0]:
-            raise TunnelError(resting[1])
         place = connection.place
+        for resting in (self._resting.get((proxy, None)), self._resting.get((proxy, place))):
+            if resting is not None and self._loop.time() < resting[0]:
+                raise TunnelError(resting[1])
         talk = Talk(self._loop)
         try:
             async with asyncio.timeout_at(until_s):
@@ -105,7 +107,8 @@ class Dialer:
             if talk.transport is not None:
                 talk.transport.abort()
             if talk.is_awaited and isinstance(exc, CONNECT_ERRORS):
-                raise self._rest(proxy, proxy_fault(exc)) from None
+                is_reached = talk.transport is not None
+                raise self._rest(proxy, place if is_reached else None, proxy_fault(exc)) from None
             raise
 
     async def _tunnel(self, talk: Talk, proxy: Proxy, host: str, port: int) -> asyncio.Transport:
@@ -115,10 +118,17 @@ class Dialer:
         await self._speak(sock, lambda: talk, name)
         return await talk.open(proxy, host, port)
 
-    def _rest(self, proxy: Proxy, fault: Fault) -> TunnelError:
-        """Have nobody wait for a proxy that is away: no rest of a key would spare them that."""
-        self._resolver.forget(proxy.host, proxy.port)
-        self._resting[proxy] = self._loop.time() + PROXY_REST_S, fault
+    def _rest(self, proxy: Proxy, place: Place | None, fault: Fault) -> TunnelError:
+        """Have nobody wait for a proxy that is away: no rest of a key would spare them that.
+
+        One that was reached may be waiting itself, for one upstream (`place`): others go on.
+        """
+        rest_s = PROXY_REST_S if place is None else PLACE_REST_S
+        if place is None:
+            self._resolver.forget(proxy.host, proxy.port)
+        if len(self._resting) >= MAX_RESTING:
+            self._resting.clear()
+        self._resting[proxy, place] = self._loop.time() + rest_s, fault
         return TunnelError(fault)
 
     async def _host_for(self, proxy: Proxy, place: Place) -> str:

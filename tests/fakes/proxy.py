@@ -16,6 +16,7 @@ class FakeProxy:
         asked: each upstream it was told, `host:port`.
         credentials: what it wants, `user:password`; None for nothing.
         answer: bytes it answers with instead of doing its part.
+        silent_for: the upstream it waits for in vain; all with `is_silent`.
         leads: where it connects instead of where it was told.
         heard: all it was sent before a tunnel stood.
     """
@@ -26,6 +27,7 @@ class FakeProxy:
         self.asked: list[str] = []
         self.answer: bytes | None = None
         self.is_silent = False
+        self.silent_for = ""
         self.leads: tuple[str, int] | None = None
         self.heard = b""
         self.port = 0
@@ -66,7 +68,7 @@ class FakeProxy:
         assert verb == "CONNECT"
         self.asked.append(place)
         given = [line for line in head.split(b"\r\n") if line.startswith(b"proxy-authorization: ")]
-        if self.is_silent:
+        if self.is_silent or place == self.silent_for:
             await reader.read()
         if self.answer is not None:
             writer.write(self.answer)

@@ -196,6 +196,22 @@ async def test_silent_proxy_is_waited_for_once_and_not_by_each_call(
         assert asyncio.get_running_loop().time() - began_s < 0.2
 
 
+async def test_upstream_that_a_proxy_waits_for_holds_up_no_other(
+    through: UpstreamClient,
+) -> None:
+    async with proxying() as proxy, serving(polite) as server:
+        proxy.silent_for = "10.0.0.1:80"
+        for _ in range(2):
+            fault = await refused(
+                through, via(proxy.url, "http://10.0.0.1/", connect_timeout_s=0.3)
+            )
+            assert fault.kind is FaultKind.PROXY
+        answer = await opened(through, via(proxy.url, server.url))
+
+        assert answer.status == 200
+        assert proxy.asked == ["10.0.0.1:80", f"127.0.0.1:{server.port}"]
+
+
 async def test_upstream_behind_a_proxy_that_refuses_tls_is_the_upstreams_fault(
     through: UpstreamClient,
 ) -> None:
