@@ -5,10 +5,10 @@ itself is better asked elsewhere than guessed at.
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from cluster_gw.canonical.conversation import AnswerFormat
-from cluster_gw.mending.json_text import document_of, is_json
+from cluster_gw.mending.json_text import document_of
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any
 
 FENCE: Final = "```"
@@ -17,12 +17,18 @@ MARK: Final = "\ufeff"  # of byte order; some models send one
 
 
 def healed(text: str, wanted: AnswerFormat) -> str | None:
-    """The JSON of an answer: the text itself where nothing stands around it; None without any."""
-    if fits(text, wanted):
+    """The JSON of an answer: the text itself where nothing stands around it; None without any.
+
+    A schema that does not plainly want an object or an array may mean a bare word, so nothing that
+    was said is wrong for it.
+    """
+    kinds = kinds_of(wanted)
+    if fits(text, kinds):
         return text
     bare = text.strip().removeprefix(MARK)
     candidates = [bare, *fenced(bare), *slices(bare)]
-    return next((one for one in candidates if fits(one, wanted)), None)
+    found = next((one for one in candidates if fits(one, kinds)), None)
+    return text if found is None and not kinds else found
 
 
 def fenced(text: str) -> list[str]:
@@ -46,23 +52,24 @@ def slices(text: str) -> list[str]:
     return [part for _, part in sorted(found)]
 
 
-def fits(text: str, wanted: AnswerFormat) -> bool:
-    """Whether a text is JSON of the kind that was asked for."""
-    if not is_json(text):
-        return False
-    kind = None if wanted.schema is None else kind_of(wanted.schema)
-    document = document_of(text)
-    if kind is None:
-        # Whoever asked for any object got none in a lone number or text.
-        return wanted.schema is not None or isinstance(document, dict | list)
-    return isinstance(document, dict if kind == "object" else list)
+def fits(text: str, kinds: tuple[type, ...]) -> bool:
+    """Whether a text is JSON of one of these kinds; of any that holds others where there are none.
+
+    A lone number or text is JSON, and hardly ever what was asked for.
+    """
+    return isinstance(document_of(text), kinds or (dict, list))
 
 
-def kind_of(schema: Any) -> str | None:
-    """`object` or `array`, where the schema says plainly that it wants one."""
+def kinds_of(wanted: AnswerFormat) -> tuple[type, ...]:
+    """What the JSON must be; none where the schema does not say it plainly."""
+    if wanted.schema is None:
+        return (dict, list)
     try:
-        document = read_any(schema)
+        document = read_any(wanted.schema)
     except (InvalidJsonError, UnexpectedShapeError):
-        return None
-    kind = document.get("type") if isinstance(document, dict) else None
-    return kind.lower() if isinstance(kind, str) and kind.lower() in {"object", "array"} else None
+        return ()
+    if not isinstance(document, dict):
+        return ()
+    kind = document.get("type", "object" if "properties" in document else None)
+    named = kind.lower() if isinstance(kind, str) else ""
+    return {"object": (dict,), "array": (list,)}.get(named, ())

@@ -50,6 +50,7 @@ SAYS_NOTHING: Final = frozenset({b"null", b"[]", b"{}", b'""'})
 RESULTS: Final = frozenset({b'"tool"', b'"function"'})
 KNOWN_RESULT: Final = frozenset(field.encode_name for field in msgspec.structs.fields(FullMessage))
 KNOWN_MESSAGE: Final = KNOWN_RESULT - {"name"}  # of one who speaks
+JSON_FORMATS: Final = frozenset({"json_object", "json_schema"})
 CHOICES: Final = MappingProxyType(
     {
         "auto": Choosing.AUTO,
@@ -78,7 +79,7 @@ def conversation_of(request: ChatRequest) -> Conversation:
         turns=merged(turns),
         tools=tools_of(body),
         tool_choice=choice_of(body),
-        format=format_of(body),
+        format=format_of(body, lost),
         sampling=sampling_of(body, request),
         user=body.user,
         stream=request.stream,
@@ -206,10 +207,13 @@ def choice_of(body: FullBody) -> ToolChoice:
     return ToolChoice(how=CHOICES.get(given or "auto", Choosing.AUTO), parallel=parallel)
 
 
-def format_of(body: FullBody) -> AnswerFormat | None:
-    """Structured output, if any is wanted."""
+def format_of(body: FullBody, lost: list[str]) -> AnswerFormat | None:
+    """Structured output, if any is wanted; kinds of single platforms are lost."""
     given = body.response_format
     if given is None or given.type == "text":
+        return None
+    if given.type not in JSON_FORMATS:
+        lost.append(f"response_format ({given.type})")
         return None
     spec = given.json_schema
     if spec is None:

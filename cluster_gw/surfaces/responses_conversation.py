@@ -37,6 +37,7 @@ from cluster_gw.wire.openai_responses_input import (
     ItemPart,
 )
 
+JSON_FORMATS: Final = frozenset({"json_object", "json_schema"})
 ROLES: Final = MappingProxyType(
     {"system": Role.SYSTEM, "developer": Role.SYSTEM, "assistant": Role.ASSISTANT}
 )
@@ -75,7 +76,7 @@ def conversation_of(request: ChatRequest) -> Conversation:
         ),
         tools=tools,
         tool_choice=choice_of(body, tools, lost),
-        format=format_of(body),
+        format=format_of(body, lost),
         sampling=sampling_of(body, request),
         user=body.user if body.user is not None else body.safety_identifier,
         stream=request.stream,
@@ -236,10 +237,13 @@ def choice_of(body: FullResponsesBody, tools: tuple[Tool, ...], lost: list[str])
     return ToolChoice(how=how, parallel=parallel)
 
 
-def format_of(body: FullResponsesBody) -> AnswerFormat | None:
-    """Structured output, if any is wanted."""
+def format_of(body: FullResponsesBody, lost: list[str]) -> AnswerFormat | None:
+    """Structured output, if any is wanted; kinds other than JSON are lost."""
     given = None if body.text is None else body.text.format
     if given is None or given.type == "text":
+        return None
+    if given.type not in JSON_FORMATS:
+        lost.append(f"text.format ({given.type})")
         return None
     return AnswerFormat(
         name=given.name,

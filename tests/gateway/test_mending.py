@@ -12,6 +12,7 @@ import pytest
 
 from tests.fakes.anthropic_frames import events_of
 from tests.fakes.anthropic_upstream import AnthropicUpstream, message, text
+from tests.fakes.chat_upstream import ChatUpstream
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
@@ -242,6 +243,19 @@ async def test_json_is_taken_out_of_what_stands_around_it(
 
     assert (found.text, found.warnings) == ('{"a": 1}', "text around the JSON left out")
     assert (passed.text, passed.warnings) == (written, None)
+
+
+async def test_formats_other_than_json_are_left_alone(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    wanted = {"response_format": {"type": "regex", "pattern": "yes|no"}}
+    async with ChatUpstream() as upstream:
+        provider = {"dialect": "openai", "base_url": upstream.base_url}
+        gateway = await start(providers={"a": provider, "b": provider})
+
+        found = await ask_chat(http, gateway, chat("hi", **wanted))
+
+    assert (found.text, found.warnings) == ("Hello there", None)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -90,3 +90,29 @@ def test_values_that_would_hold_up_the_worker_are_refused_by_their_number(path: 
 
     assert isinstance(error, ErrorBody)
     assert "values" in error.message
+
+
+@pytest.mark.parametrize(
+    ("surface", "body", "lost"),
+    [
+        (
+            SURFACES["/v1/chat/completions"],
+            {"messages": [{"role": "user", "content": "x"}], "response_format": {"type": "regex"}},
+            "response_format (regex)",
+        ),
+        (
+            SURFACES["/v1/responses"],
+            {"input": "x", "text": {"format": {"type": "grammar"}}},
+            "text.format (grammar)",
+        ),
+    ],
+)
+def test_formats_other_than_json_are_named_as_lost(
+    surface: Surface, body: dict[str, Any], lost: str
+) -> None:
+    request = surface.decode_request(msgspec.json.encode(body))
+    assert isinstance(request, ChatRequest)
+
+    conversation = surface.read_conversation(request)
+
+    assert (conversation.format, conversation.lost) == (None, (lost,))
