@@ -33,6 +33,7 @@ SENTINEL: Final = "skip_thought_signature_validator"
 UNSIGNED: Final = ("gemini-1", "gemini-2", "gemma")  # models that want no signatures
 NEVER_SIGN: Final = ("gemini-1", "gemini-2.0", "gemma")
 NO_SYSTEM: Final = ("gemma-2", "gemma-3")  # models that take no system instruction
+UNFORMATTED: Final = ("gemini-1", "gemini-2", "gemma")  # models that call or format, not both
 PREFIX: Final = "models/"
 EMPTY: Final = msgspec.Raw(b"{}")
 MALFORMED: Final = "malformed_arguments"
@@ -178,6 +179,11 @@ def may_sign(model: str) -> bool:
 def takes_no_system(model: str) -> bool:
     """Whether a model refuses a system instruction."""
     return model.removeprefix(PREFIX).startswith(NO_SYSTEM)
+
+
+def takes_one_of_both(model: str) -> bool:
+    """Whether a model refuses a format of its answer beside functions it may call."""
+    return model.removeprefix(PREFIX).startswith(UNFORMATTED)
 
 
 def with_proofs(contents: msgspec.Raw, *, signs_calls: bool) -> msgspec.Raw:

@@ -12,7 +12,7 @@ from cluster_gw.canonical.conversation import (
     Tool,
     ToolChoice,
 )
-from cluster_gw.providers.gemini_contents import Contents
+from cluster_gw.providers.gemini_contents import Contents, takes_one_of_both
 from cluster_gw.providers.notes import Notes
 from cluster_gw.wire.gemini_schema import to_gemini
 
@@ -71,7 +71,9 @@ def request_json(
         document["systemInstruction"] = {"parts": system}
     put_tools(document, conversation.tools, conversation.tool_choice, notes)
     config = config_json(conversation.sampling, model, notes)
-    if conversation.format is not None:
+    if conversation.format is not None and conversation.tools and takes_one_of_both(model):
+        notes.lost.append("response_format beside tools")
+    elif conversation.format is not None:
         put_format(config, conversation.format, notes)
     if config:
         document["generationConfig"] = config

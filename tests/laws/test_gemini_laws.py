@@ -309,6 +309,8 @@ CONVERSATIONS = st.builds(
 @settings(deadline=None, max_examples=150)
 @given(CONVERSATIONS)
 def test_a_conversation_comes_back_from_its_request_as_it_was(conversation: Conversation) -> None:
+    if conversation.tools:  # the model takes one of both
+        conversation = msgspec.structs.replace(conversation, format=None)
     translated = CODEC.encode_conversation(conversation, "gemini-2.5-flash")
     surface = GenerateContent("gemini-2.5-flash", stream=conversation.stream)
 

@@ -178,6 +178,7 @@ def test_what_cannot_be_said_is_named() -> None:
         format=AnswerFormat(description="d"),
         sampling=Sampling(stop=tuple("abcdefg"), effort="most"),
         user="u",
+        model="gemini-3-pro-preview",
     )
 
     assert set(given.lost) == {
@@ -193,6 +194,25 @@ def test_what_cannot_be_said_is_named() -> None:
     assert document["contents"][1]["parts"][0] == {"text": "no"}
     calling = document["toolConfig"]["functionCallingConfig"]
     assert calling == {"mode": "ANY", "allowedFunctionNames": ["f"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "is_told"),
+    [
+        ("gemini-2.5-flash", False),
+        ("models/gemini-2.0-flash", False),
+        ("gemma-3-27b-it", False),
+        ("gemini-3-pro-preview", True),
+    ],
+)
+def test_models_that_call_or_format_are_not_asked_for_both(model: str, is_told: bool) -> None:
+    turn = Turn(role=Role.USER, parts=(Text(text="hi"),))
+    document, given = encoded(turn, tools=(Tool(name="f"),), format=AnswerFormat(), model=model)
+    alone, _ = encoded(turn, format=AnswerFormat(), model=model)
+
+    assert ("responseMimeType" in document.get("generationConfig", {})) is is_told
+    assert ("response_format beside tools" in given.lost) is not is_told
+    assert alone["generationConfig"]["responseMimeType"] == "application/json"
 
 
 @pytest.mark.parametrize(
