@@ -55,10 +55,10 @@ faults: $(STAMP) tools ## every Redis and upstream call fails once, at every pla
 	@$(PYTEST) -m "soak or not soak" tests/faults
 
 fuzz: $(STAMP) ## each decoder under a coverage-guided fuzzer, ten minutes each
-	@nice -n 19 $(PY) -m tests.fuzz --seconds 600
+	@$(PY) -m tests.fuzz --seconds 600
 
 fuzz-quick: $(STAMP) ## the same, twenty seconds each
-	@nice -n 19 $(PY) -m tests.fuzz --seconds 20
+	@$(PY) -m tests.fuzz --seconds 20
 
 soak: $(STAMP) tools ## long sweeps; minutes to hours
 	@$(PYTEST) -m soak
