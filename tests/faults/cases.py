@@ -161,7 +161,7 @@ def body_of(dish: Dish, faults: Sequence[dict[str, Any]]) -> Upstream:
     shape = message_shape(data)
     if shape is None:
         return Upstream()
-    messages = [choice["message"] for choice in shape["choices"]]
+    messages = [choice["message"] for choice in map(_with_thoughts_told, shape["choices"])]
     text = "".join(message["content"] or "" for message in messages)
     is_rejected = shape["choices"][0]["finish_reason"] is None or not (
         text.strip() or any("tool_calls" in message for message in messages)
@@ -174,6 +174,15 @@ def body_of(dish: Dish, faults: Sequence[dict[str, Any]]) -> Upstream:
         characters=len(text) + sum(map(_unspoken, messages)),
         has_usage="usage" in shape,
     )
+
+
+def _with_thoughts_told(choice: dict[str, Any]) -> dict[str, Any]:
+    """A choice that ended and holds thoughts alone, with them as its text: decision 0055."""
+    message = choice["message"]
+    is_silent = not (message["content"] or "").strip() and "tool_calls" not in message
+    if is_silent and message.get("reasoning_content") and choice["finish_reason"] == "stop":
+        message["content"] = message.pop("reasoning_content")
+    return choice
 
 
 def _unspoken(message: dict[str, Any]) -> int:
