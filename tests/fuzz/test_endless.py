@@ -3,6 +3,7 @@
 import pytest
 
 from cluster_gw.providers.base import Provider
+from cluster_gw.providers.openai_whole import WholeAnswerDecoder
 from tests.fuzz.codecs import ArraySurface, head, streaming, surfaces
 from tests.fuzz.endless import BYTES, ENDLESS, EVENTS, PIECE_BYTES, Chunks, growth_bytes
 
@@ -14,10 +15,13 @@ LENGTHS = (
     pytest.param(SHORT, id="64MB"),
     pytest.param(LONG, id="1GB", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
 )
+FEW_BYTES = frozenset({"blank lines", "empty events"})
+"""Too few to reach the bound of who keeps a whole answer, which others do."""
 SOUND = [
     pytest.param(codec, chunks, id=f"{codec_name}-{name.replace(' ', '-')}")
     for codec_name, codec in streaming().items()
     for name, chunks in {**BYTES, **ENDLESS[codec.dialect]}.items()
+    if name not in FEW_BYTES or not isinstance(codec.stream_decoder(), WholeAnswerDecoder)
 ]
 WRITERS = {**surfaces(), "gemini-array": ArraySurface()}
 
