@@ -15,7 +15,7 @@ LENGTHS = (
     pytest.param(SHORT, id="64MB"),
     pytest.param(LONG, id="1GB", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
 )
-FEW_BYTES = frozenset({"blank lines", "empty events"})
+FEW_BYTES = frozenset({"blank lines", "empty events", "short lines of one event"})
 """Too few to reach the bound of who keeps a whole answer, which others do."""
 SOUND = [
     pytest.param(codec, chunks, id=f"{codec_name}-{name.replace(' ', '-')}")
