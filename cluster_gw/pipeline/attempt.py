@@ -65,6 +65,16 @@ class Attempt:
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
+    # What most attempts never have stands here once, and costs them nothing.
+    answer: Answer | None = None
+    amended: Amended | None = None
+    heard: Heard | None = None
+    dispatched, answered_s = False, 0.0
+    _peek: Peek | None = None
+    _mending: MendingDecoder | None = None
+    _again: tuple[MendingDecoder, Peek] | None = None
+    _response: UpstreamResponse | None = None
+
     def __init__(
         self,
         exchange: Exchange,
@@ -81,19 +91,10 @@ class Attempt:
         self.started_s = clock.monotonic_s()
         self.dog = Watchdog(alarms)
         self.tally = Tally(exchange.request.choices)
-        self.answer: Answer | None = None
-        self.amended: Amended | None = None
-        self.heard: Heard | None = None
-        self.dispatched = False
         self._exchange = exchange
         self._plan = plan
         self._upstream = upstream
         self._clock = clock
-        self._peek: Peek | None = None
-        self._mending: MendingDecoder | None = None
-        self._again: tuple[MendingDecoder, Peek] | None = None
-        self.answered_s = 0.0
-        self._response: UpstreamResponse | None = None
         timeouts = target.route.timeouts
         self._headers_wait_s = timeouts.first_byte_s
         if not exchange.request.stream:  # its first byte comes when all of it is there
@@ -141,7 +142,7 @@ class Attempt:
         body = request_body(self._exchange, target, self.amended)
         if isinstance(body, Fault):
             return Broken(fault=body)
-        is_small = len(body) < COALESCE_BYTES
+        is_large = len(body) >= COALESCE_BYTES
         call = UpstreamCall(
             url=target.stream_url if request.stream else target.url,
             headers=target.headers if not hints.vendor else headers_with(self._exchange, target),
@@ -149,8 +150,8 @@ class Attempt:
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,
             way=target.way,
-            on_sent=self._note_sent if is_small else self._note_begun,
-            on_written=None if is_small else self._note_written,
+            on_sent=self._note_begun if is_large else self._note_sent,
+            on_written=self._note_written if is_large else None,
         )
         post, consoles = self._upstream.post, target.consoles
         response = await (post_at(consoles, post, call) if consoles is not None else post(call))
@@ -185,11 +186,10 @@ class Attempt:
         )
         if isinstance(completion, Fault):
             return Broken(fault=completion)
-        asked = self._exchange.request.embedding
-        if asked is not None:
-            fit = await fitted(completion, asked, self._exchange, self.target)
-            return Broken(fault=fit, completion=completion) if isinstance(fit, Fault) else fit
         request = self._exchange.request
+        if request.embedding is not None:
+            fit = await fitted(completion, request.embedding, self._exchange, self.target)
+            return Broken(fault=fit, completion=completion) if isinstance(fit, Fault) else fit
         answer: Answer | Fault | None
         if request.wants_tools or request.wants_format or completion.text[:1] in ODD_STARTS:
             completion, answer = mend_whole(self._exchange, self.target, completion)
