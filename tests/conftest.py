@@ -30,7 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = item.nodeid.partition("::")[0]
         if item.get_closest_marker("ui") is not None:
             group = "browser"
-        elif starts_workers(item):
+        elif item.get_closest_marker("sdk") is not None:
+            group = "sdk"
+        elif measures_workers(item):
             group = "workers"
         item.add_marker(pytest.mark.xdist_group(group))
 
@@ -39,12 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Beside tests that measure times all others stand back, where this process may come back."""
     if "PYTEST_XDIST_WORKER" in os.environ and os.geteuid() == 0:
-        os.setpriority(os.PRIO_PROCESS, 0, 0 if starts_workers(item) else STAND_BACK)
+        os.setpriority(os.PRIO_PROCESS, 0, 0 if measures_workers(item) else STAND_BACK)
 
 
-def starts_workers(item: pytest.Item) -> bool:
+def measures_workers(item: pytest.Item) -> bool:
     """Whether a test starts processes of the gateway and measures what they do."""
-    return any(item.get_closest_marker(name) is not None for name in ("cluster", "sdk"))
+    return item.get_closest_marker("cluster") is not None
 
 
 @pytest.fixture(scope="module")
