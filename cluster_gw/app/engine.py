@@ -1,6 +1,7 @@
 """The inner parts of a worker, joined: Redis, upstream pool, the loop."""
 
 import asyncio
+import random
 import secrets as entropy
 import time
 from typing import Final
@@ -119,7 +120,9 @@ class Engine:
             log=log,
             registry=registry,
         )
-        self._upstream = UpstreamClient(reuse=current.serving.runtime.reuse)
+        self._upstream = UpstreamClient(
+            reuse=current.serving.runtime.reuse, chance=random.SystemRandom().random
+        )
         base = Base(
             redis=self.redis,
             scripts=self._scripts,

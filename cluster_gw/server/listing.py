@@ -1,6 +1,6 @@
 """`GET /v1/models` and `GET /v1/models/{id}`: what this client may ask for as `model`."""
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -22,7 +22,11 @@ from cluster_gw.server.hints import echo_label
 from cluster_gw.server.inference import Deps
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.gemini import GenerateContent
-from cluster_gw.surfaces.gemini_models import encode_gemini_model, encode_gemini_models
+from cluster_gw.surfaces.gemini_models import (
+    GeminiPage,
+    encode_gemini_model,
+    encode_gemini_models,
+)
 from cluster_gw.surfaces.messages_models import Page, encode_vendor_model, encode_vendor_models
 from cluster_gw.surfaces.models import ListedModel, encode_model, encode_models
 from cluster_gw.units import ComboId
@@ -54,13 +58,6 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     is_alias: bool = False
 
 
-class Whole(msgspec.Struct, frozen=True):
-    """Asks for all of it, in Gemini's shape."""
-
-
-WHOLE: Final = Whole()
-
-
 class Models:
     """Serves the listing."""
 
@@ -82,9 +79,9 @@ class Models:
         # Which of three shapes is known to who asks; all vendors have the same path.
         is_vendor = VERSION_HEADER in headers
         surface = SURFACES["/v1/messages" if is_vendor else "/v1/chat/completions"]
-        page: Page | Whole | None = page_of(scope["query_string"]) if is_vendor else None
+        page: Page | GeminiPage | None = page_of(scope["query_string"]) if is_vendor else None
         if GOOGLE_HEADER in headers or scope["path"].startswith(GEMINI_API):
-            surface, page = GEMINI, WHOLE
+            surface, page = GEMINI, gemini_page_of(scope["query_string"])
         answer: bytes | ErrorBody
         if isinstance(client, ErrorBody):
             answer = await self._deps.guard.judge(client, scope, serving.strangers)
@@ -113,7 +110,7 @@ def list_for(
     model: str | None,
     *,
     only_available: bool = False,
-    page: Page | Whole | None = None,
+    page: Page | GeminiPage | None = None,
 ) -> bytes | ErrorBody:
     """Encode all models of a client, or one of them; an error when it has no such model.
 
@@ -122,7 +119,7 @@ def list_for(
         client: who asks.
         model: the one that is asked for, by any of its names; None for all that are listed.
         only_available: names that cannot serve are left out.
-        page: the part that is wanted, in Anthropic's shape; `WHOLE` for Gemini's; None: OpenAI's.
+        page: the part that is wanted, in Anthropic's shape or Gemini's; None for all, in OpenAI's.
     """
     if model is not None:
         known = catalog.resolve(model) or catalog.families.get(model)
@@ -130,15 +127,15 @@ def list_for(
         entry = _entry(catalog, client, _label(catalog, model, known)) if model else None
         if entry is None or (entry.is_embedding and isinstance(page, Page)):
             return model_not_found(model)
-        if isinstance(page, Whole):
+        if isinstance(page, GeminiPage):
             return encode_gemini_model(entry)
         return encode_model(entry) if page is None else encode_vendor_model(entry)
     entries = [_entry(catalog, client, label) for label in _labels(catalog, client)]
     shown = [one for one in entries if one is not None and (one.available or not only_available)]
     if page is None:
         return encode_models(shown)
-    if isinstance(page, Whole):
-        return encode_gemini_models(shown)
+    if isinstance(page, GeminiPage):
+        return encode_gemini_models(shown, page)
     # Anthropic's API has no embeddings.
     return encode_vendor_models([one for one in shown if not one.is_embedding], page)
 
@@ -242,10 +239,27 @@ def wants_available(query: bytes) -> bool:
 def page_of(query: bytes) -> Page:
     """The part of the listing that a query asks for; a limit that is none bounds nothing."""
     asked = parse_qs(query.decode("latin-1"))
-    limit = asked.get("limit", [""])[-1]
-    is_number = limit.isascii() and limit.isdigit() and len(limit) <= len(str(MAX_LIMIT))
     return Page(
-        limit=min(max(1, int(limit)), MAX_LIMIT) if is_number else None,
-        after=asked.get("after_id", [""])[-1],
-        before=asked.get("before_id", [""])[-1],
+        limit=limit_of(last_given(asked, "limit")),
+        after=last_given(asked, "after_id"),
+        before=last_given(asked, "before_id"),
     )
+
+
+def gemini_page_of(query: bytes) -> GeminiPage:
+    """The same in Gemini's words, which have two spellings; a size of 0 bounds nothing either."""
+    asked = parse_qs(query.decode("latin-1"))
+    size = last_given(asked, "pageSize", "page_size")
+    token = last_given(asked, "pageToken", "page_token")
+    return GeminiPage(size=limit_of(size) if size.strip("0") else None, token=token)
+
+
+def last_given(asked: Mapping[str, Sequence[str]], *names: str) -> str:
+    """The last value of a query under the first of some names that is in it; else empty."""
+    return next((asked[name][-1] for name in names if name in asked), "")
+
+
+def limit_of(given: str) -> int | None:
+    """The number of entries that is asked for, as far as it is allowed; None for no number."""
+    is_number = given.isascii() and given.isdigit() and len(given) <= len(str(MAX_LIMIT))
+    return min(max(1, int(given)), MAX_LIMIT) if is_number else None

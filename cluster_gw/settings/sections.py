@@ -248,8 +248,8 @@ class UpstreamSettings(Section, frozen=True, kw_only=True):
             metadata is, and on link-local addresses, none ever may.
         keepalive_s: how long a connection waits for its next call.
         max_requests: calls a connection carries before another is opened.
-        max_age_s: how old a connection gets before another is opened; what is under way on it is
-            not cut.
+        max_age_s: how old a connection gets before another is opened; each is given up to a tenth
+            less, by chance, and what is under way on it is not cut.
     """
 
     proxy: Secret | None = None

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Refusal, Text
 from cluster_gw.canonical.events import Completion
@@ -18,6 +20,7 @@ from cluster_gw.surfaces.chat_answer import usage_json
 from cluster_gw.surfaces.chat_bounds import CROWDED, is_crowded
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.chat_conversation import conversation_of
+from cluster_gw.surfaces.chat_stream import WrittenStream
 from cluster_gw.surfaces.completions_stream import TextStream, choice_json, says
 from cluster_gw.surfaces.json_surface import JsonSurface
 from cluster_gw.surfaces.refusals import excessive, refused, unread
@@ -28,6 +31,7 @@ from cluster_gw.wire.json_codec import (
     UnexpectedShapeError,
     raw,
     read_answer_fields,
+    read_any,
     read_fields,
     write,
 )
@@ -41,6 +45,8 @@ from cluster_gw.wire.openai_completions import (
 DEFAULT_MAX_TOKENS: Final = 128
 OURS: Final = ("prompt", "echo", "suffix", "logprobs", "best_of")
 HEAD_MEMBERS: Final = ("id", "created", "model")
+PREFIX: Final = f"{TextStream.prefix}-"
+CHAT_PREFIX: Final = f"{WrittenStream.prefix}-"
 CHAT: Final = ChatCompletions()
 REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {**chat_completions.REMEDIES, "prompt": "Send a text, or an array with one text."}
@@ -92,13 +98,15 @@ class Completions(JsonSurface):
             **{name: given[name] for name in HEAD_MEMBERS if name in given},
             "choices": choices_of(completion),
         }
+        if "id" in given:
+            document["id"] = own_id(given["id"])
         if "usage" in given:
             document["usage"] = given["usage"]
         return write({**document, **(extensions or {})})
 
     def _answer_json(self, answer: Answer, head: StreamHead) -> dict[str, Any]:
         document: dict[str, Any] = {
-            "id": f"cmpl-{head.id}",
+            "id": f"{PREFIX}{head.id}",
             "object": "text_completion",
             "created": head.created_s,
             "model": head.model,
@@ -114,6 +122,14 @@ class Completions(JsonSurface):
         if answer.usage is not None:
             document["usage"] = usage_json(answer.usage)
         return document
+
+
+def own_id(given: msgspec.Raw) -> Any:
+    """The id of a chat answer under the prefix that clients of this API know; odd ones stay."""
+    name = read_any(given)
+    if not isinstance(name, str) or name.startswith(PREFIX):
+        return given
+    return PREFIX + name.removeprefix(CHAT_PREFIX)
 
 
 def choices_of(completion: Completion) -> list[dict[str, Any]]:

@@ -79,6 +79,9 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 USUAL: Final = Reuse()
+AGE_SPREAD: Final = 0.1
+"""Of the greatest age, by how much connections end before it at most: those of one burst end apart,
+and are not all opened anew at once."""
 
 _LineKey = tuple[str, tuple[tuple[str, str], ...], Way | None, str]
 
@@ -89,10 +92,18 @@ class UpstreamClient:
     Args:
         reuse: how long a connection is used.
         tls: context for https; None is the default context with full verification.
+        chance: draws from 0..1, below 1, once a connection; by default none is drawn.
     """
 
-    def __init__(self, *, reuse: Reuse = USUAL, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        reuse: Reuse = USUAL,
+        tls: ssl.SSLContext | None = None,
+        chance: Callable[[], float] = float,
+    ) -> None:
         self._reuse = reuse
+        self._chance = chance
         self._tls = tls
         self._pool: Pool | None = None
         self._dialer: Dialer | None = None
@@ -106,7 +117,10 @@ class UpstreamClient:
         """The same, within that loop."""
         loop = asyncio.get_running_loop()
         self._pool = Pool(loop, self._reuse)
-        self._dialer = Dialer(loop, self._tls, self._pool.give)
+        self._dialer = Dialer(loop, self._tls, self._pool.give, self._head_start_s)
+
+    def _head_start_s(self) -> float:
+        return self._chance() * AGE_SPREAD * self._reuse.max_age_s
 
     def keep(self, reuse: Reuse) -> None:
         """Use connections that long from now on."""

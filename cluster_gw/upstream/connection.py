@@ -58,7 +58,8 @@ class Connection(asyncio.Protocol):
         on_idle: called when an exchange has ended and the next may begin.
 
     Attributes:
-        born_s: loop time at which it began to be opened.
+        born_s: loop time from which its age counts: it began to be opened then, or later, see
+            `Dialer`.
         idle_since_s: loop time of the last end of an exchange.
         uses: exchanges so far.
     """

@@ -33,6 +33,7 @@ class Dialer:
         loop: the running loop.
         tls: context for https; None is the platform's default with full verification.
         on_idle: given to every connection.
+        head_start_s: seconds of age that the next connection is given at its birth, >= 0.
     """
 
     def __init__(
@@ -40,8 +41,10 @@ class Dialer:
         loop: asyncio.AbstractEventLoop,
         tls: ssl.SSLContext | None,
         on_idle: Callable[[Connection], None],
+        head_start_s: Callable[[], float] = float,
     ) -> None:
         self._loop = loop
+        self._head_start_s = head_start_s
         self._tls = tls or _default_tls()
         self._on_idle = on_idle
         self._resolver = Resolver(loop)
@@ -59,6 +62,7 @@ class Dialer:
             timeout_s: bound for name resolution, TCP, proxy and TLS together, in seconds, > 0.
         """
         connection = Connection(place, self._loop, self._on_idle)
+        connection.born_s -= self._head_start_s()
         way = place.way
         until_s = self._loop.time() + timeout_s
         try:

@@ -432,3 +432,32 @@ async def test_several_candidates_are_told_apart(
         assert text == expected_text("hello", tokens=16, choice=index)
         assert [one["finishReason"] for one in own if "finishReason" in one] == ["STOP"]
     assert response.headers.get("x-gw-warnings") is None
+
+
+async def test_the_listing_comes_in_pages(start: Start, http: aiohttp.ClientSession) -> None:
+    gateway = await start()
+
+    async def listed(query: str) -> tuple[int, Any]:
+        async with http.get(f"{gateway.base_url}/v1beta/models{query}") as response:
+            return response.status, msgspec.json.decode(await response.read())
+
+    whole = (await listed(""))[1]
+    names = [model["name"] for model in whole["models"]]
+    found: list[str] = []
+    token = ""
+    for _ in range(2 * len(names)):
+        _, page = await listed(f"?pageSize=2&pageToken={token}")
+        assert 1 <= len(page["models"]) <= 2
+        found += [model["name"] for model in page["models"]]
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+
+    assert len(names) > 2
+    assert found == names
+    assert "nextPageToken" not in whole
+    assert (await listed("?pageSize=0"))[1] == whole
+    assert len((await listed("?page_size=1"))[1]["models"]) == 1
+    for strange in ("bm9ib2R5", "%F0%9F%A6%86", "***"):
+        status, refusal = await listed(f"?pageToken={strange}")
+        assert (status, refusal["error"]["status"]) == (400, "INVALID_ARGUMENT")

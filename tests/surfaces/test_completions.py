@@ -134,7 +134,7 @@ def test_answers_become_text_whoever_gave_them() -> None:
     one, other = msgspec.json.decode(native), msgspec.json.decode(foreign)
     assert one == {
         "object": "text_completion",
-        "id": "c1",
+        "id": "cmpl-c1",
         "created": 5,
         "model": "up",
         "choices": [{"index": 0, "text": "so", "logprobs": None, "finish_reason": "length"}],
@@ -143,6 +143,15 @@ def test_answers_become_text_whoever_gave_them() -> None:
     }
     assert other["choices"][0]["text"] == "so!"
     assert other["usage"]["total_tokens"] == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"), [("chatcmpl-7", "cmpl-7"), ("cmpl-7", "cmpl-7"), ("7", "cmpl-7"), (7, 7)]
+)
+def test_answer_has_an_id_as_clients_of_this_api_know_it(given: object, shown: object) -> None:
+    raw = msgspec.json.encode({"id": given, "choices": []})
+
+    assert msgspec.json.decode(SURFACE.encode_completion(Completion(raw=raw)))["id"] == shown
 
 
 def test_answer_that_bends_the_format_still_has_its_text() -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cluster_gw.surfaces.gemini_models import encode_gemini_models
+from cluster_gw.surfaces.gemini_models import GeminiPage, encode_gemini_models
 from cluster_gw.surfaces.models import CREATED_S, ListedModel, encode_model, encode_models
 
 
@@ -44,7 +44,10 @@ def test_a_model_that_makes_vectors_is_listed_with_its_own_methods() -> None:
         ListedModel(id="vectors", owned_by="cluster-gw", is_embedding=True),
     ]
 
-    listed = msgspec.json.decode(encode_gemini_models(models))["models"]
+    page = encode_gemini_models(models, GeminiPage())
+
+    assert isinstance(page, bytes)
+    listed = msgspec.json.decode(page)["models"]
 
     assert [one["supportedGenerationMethods"] for one in listed] == [
         ["generateContent", "countTokens"],

@@ -8,6 +8,7 @@ from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.upstream.client import UpstreamClient
 from cluster_gw.upstream.connection import Connection
 from cluster_gw.upstream.origin import Place
+from cluster_gw.upstream.pool import Reuse
 from tests.upstream.raw_server import Peer, Script, ok, serving
 from tests.upstream.tape import Rig
 from tests.upstream.test_client import call_of, opened, refused
@@ -55,6 +56,21 @@ async def test_calls_at_once_have_connections_of_their_own(client: UpstreamClien
             assert [await one.read_body(9) for one in answers] == [b"hello"] * 5
 
         assert server.accepted == 5
+
+
+@pytest.mark.parametrize(("draw", "accepted"), [(0.0, 1), (0.9, 2)])
+async def test_connections_of_one_burst_are_given_up_apart(draw: float, accepted: int) -> None:
+    client = UpstreamClient(reuse=Reuse(max_age_s=600.0), chance=lambda: draw)
+    await client.start()
+    async with serving(repeating(ok(b"hello"))) as server:
+        for _ in range(2):
+            answer = await opened(client, call_of(server.url))
+            assert await answer.read_body(100) == b"hello"
+            # Whoever drew 0.9 was born 54 s old; a lower bound shows it without waiting.
+            client.keep(Reuse(max_age_s=50.0))
+
+        assert server.accepted == accepted
+    await client.close()
 
 
 async def test_answers_are_never_mixed_up(client: UpstreamClient) -> None:
