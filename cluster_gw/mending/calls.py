@@ -2,7 +2,8 @@
 
 A call passes live where nothing can be wrong with it: its arguments begin as an object and its
 schema has neither arrays nor objects. Any other is held until it is whole, then given as it came,
-or in one piece if it was put right.
+or in one piece if it was put right. It is whole when the next call begins, unless its arguments are
+half a document by then: calls that come by turns are held until the answer ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ import msgspec
 
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.mending.arguments import may_hold_text, repaired
+from cluster_gw.mending.json_text import is_json
 
 MAX_HELD_CHARACTERS: Final = 1_048_576
 MAX_HELD_BYTES: Final = 16 * 1_048_576  # of frames that wait
@@ -64,14 +66,15 @@ class CallHolder:
         self._touched: list[tuple[Call, ...]] = []  # whose fragments each held event has
         self._size = 0
         self._held_bytes = 0
+        self._is_by_turns = False
 
     def take(self, event: StreamEvent) -> list[Settled]:
         """Take an event with fragments and give what is certain by now, in order."""
         found = [self._call_of(delta) for delta in event.tool_calls]
         touched = tuple([call for call, _ in found])
         settled: list[Settled] = []
-        if self.held and any(is_fresh for _, is_fresh in found):
-            settled = self.release()  # the calls before it are whole
+        if self.held and any(is_fresh for _, is_fresh in found) and self._are_whole():
+            settled = self.release()
         may_pass = True
         for call, delta in zip(touched, event.tool_calls, strict=True):
             may_pass = self._note(call, delta) and may_pass
@@ -105,6 +108,14 @@ class CallHolder:
             kept = tuple([delta for delta in deltas if delta is not None])
             settled.append(Settled(event=event, tool_calls=kept))
         return settled
+
+    def _are_whole(self) -> bool:
+        """Whether nothing can follow of the calls that are held; once not, never asked again."""
+        if not self._is_by_turns:
+            calls = {id(call): call for calls in self._touched for call in calls if call.parts}
+            texts = ["".join(call.parts) for call in calls.values()]
+            self._is_by_turns = not all(map(is_json, texts))
+        return not self._is_by_turns
 
     def _wait(self, event: StreamEvent, touched: tuple[Call, ...]) -> list[Settled]:
         self.held.append(event)

@@ -1,11 +1,11 @@
 """Mends one answer, event by event: a stream as it comes, or a whole answer told as one.
 
-An event that needs no mending is given as the object that came in. Of several answers at once
-nobody could tell whose text is whose: they are passed on as they are by whoever makes this.
+An event that needs no mending is given as the object that came in. Of several answers at once each
+has a mender of its own, see `mending.choices`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -48,6 +48,7 @@ class Mender:
         tools: gives the declared tools; None for a request without any, which has no calls.
         call_id: start of the ids of calls that had none.
         rewriting: writes changed frames where frames travel on; None where all are written anew.
+        index: of the answer.
 
     Attributes:
         done: what was mended, in words.
@@ -63,7 +64,9 @@ class Mender:
         tools: Callable[[], Tools] | None,
         call_id: str,
         rewriting: RewritingProvider | None = None,
+        index: int = 0,
     ) -> None:
+        self._index = index
         self.done: dict[str, None] = {}
         self.held = 0
         self.is_changed = self.is_committed = False
@@ -155,7 +158,7 @@ class Mender:
             return [broken_call()]
         given = self._given(told)
         if told.calls and event.finish_reason is None:
-            ended = StreamEvent(raw=self._frame, ended_choices=(0,))
+            ended = StreamEvent(raw=self._frame, ended_choices=(self._index,))
             given.append(self._changed(ended, finish_reason=CALLS))
         return [*given, event]
 
@@ -224,7 +227,7 @@ class Mender:
             elif not is_told:
                 is_told = True
                 given.append(self._saying(event, told))
-            elif not event.is_plain or event.usage is not None or event.reasoning:
+            elif event.usage is not None or event.reasoning or says_more(event):
                 given.append(self._changed(event, text=""))
         if not is_told:
             given.append(self._saying(StreamEvent(raw=self._frame), told))
@@ -272,10 +275,23 @@ class Mender:
 
     def _changed(self, event: StreamEvent, **facts: Any) -> StreamEvent:
         self.is_changed = True
-        fresh = msgspec.structs.replace(event, is_plain=False, **facts)
+        fresh = msgspec.structs.replace(event, is_plain=False, pieces=(), **facts)
+        if self._index:
+            piece = msgspec.structs.replace(fresh, raw=b"", usage=None)
+            fresh = msgspec.structs.replace(fresh, pieces=((self._index, piece),))
         if self._rewriting is None:
             return fresh
         return msgspec.structs.replace(fresh, raw=self._rewriting.reframed(event.raw, fresh))
+
+
+def says_more(event: StreamEvent) -> bool:
+    """Whether an event says something beside words."""
+    if event.is_plain:
+        return False
+    # Several answers have no plain events; what is left without its text must not look empty.
+    is_end = event.done or event.finish_reason is not None
+    has_proof = bool(event.signature or event.kept_as or event.stop_sequence or event.name)
+    return is_end or has_proof or bool(event.tool_calls) or event.has_media
 
 
 def minted(reading: Reading, call_id: str) -> tuple[ToolCallDelta, ...]:
@@ -292,6 +308,37 @@ def broken_call() -> StreamEvent:
     return StreamEvent(fault=Fault(kind=FaultKind.GATE, reason=INLINE_CALL, message=problem))
 
 
+class EventMender(Protocol):
+    """What mends a stream of events; see `Mender`."""
+
+    is_committed: bool
+
+    @property
+    def done(self) -> dict[str, None]:
+        """What was mended, in words."""
+
+    @property
+    def held(self) -> int:
+        """Events that were taken and not given yet, counted since the start."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether an event says something else than its frame said."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every further event would pass as it is."""
+
+    def take(self, event: StreamEvent) -> list[StreamEvent]:
+        """Take the next event and give what is certain by now."""
+
+    def end(self) -> list[StreamEvent]:
+        """Take the end of the stream."""
+
+    def surrender(self) -> list[StreamEvent]:
+        """Give all that is held and mend no more."""
+
+
 class MendingDecoder:
     """A decoder whose events are mended; see `providers.base.StreamDecoder`.
 
@@ -304,7 +351,7 @@ class MendingDecoder:
         kept: those events.
     """
 
-    def __init__(self, decoder: StreamDecoder, mender: Mender, *, keeps: bool = False) -> None:
+    def __init__(self, decoder: StreamDecoder, mender: EventMender, *, keeps: bool = False) -> None:
         self.kept: list[StreamEvent] = []
         self._keeps = keeps
         self.mender = mender

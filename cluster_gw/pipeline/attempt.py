@@ -240,7 +240,7 @@ class Attempt:
         if not self.target.codec.is_stream(response.content_type):
             return await self._not_a_stream(response)
         decoder = self.target.codec.stream_decoder(self.target.secret)
-        if self._exchange.request.wants_tools or self.heard is not None:
+        if self._exchange.request.wants_tools or self.heard is not None or self.tally.choices > 1:
             decoder = self._looked_after(decoder)
         peek = self._peek = self._new_peek()
         signs_of_life = 0

@@ -13,12 +13,21 @@ from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import AnswerFormat, Media, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion, StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault
-from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.canonical.request import Dialect
 from cluster_gw.mending.answer import mend
+from cluster_gw.mending.choices import ChoicesMender
 from cluster_gw.mending.inline_calls import read_calls
 from cluster_gw.mending.json_text import is_json
 from cluster_gw.mending.policy import NOTHING, MendingPolicy
-from cluster_gw.mending.stream import CALLS, RESCUED, Mender, MendingDecoder, Tools, minted
+from cluster_gw.mending.stream import (
+    CALLS,
+    RESCUED,
+    EventMender,
+    Mender,
+    MendingDecoder,
+    Tools,
+    minted,
+)
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.tool_check import tools_of
@@ -48,20 +57,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     anew: bool = False
 
 
-def is_single(request: ChatRequest) -> bool:
-    """Whether all text of a stream belongs to one answer; of several nothing is mended."""
-    return request.choices == 1
-
-
 def mending_decoder(
     exchange: Exchange, target: Target, decoder: StreamDecoder
 ) -> MendingDecoder | None:
     """The decoder of a stream that is mended from its start; None where nothing is to be mended."""
     policy, tools = policy_of(exchange, target), declared(exchange, target)
-    if not is_single(exchange.request) or (tools is None and not policy.think_tags):
+    if tools is None and not policy.think_tags:
         return None
     return MendingDecoder(
-        decoder, mender_of(exchange, target), keeps=keeps_frames(exchange, target)
+        decoder, stream_mender(exchange, target), keeps=keeps_frames(exchange, target)
     )
 
 
@@ -69,11 +73,11 @@ def with_thoughts(
     exchange: Exchange, target: Target, decoder: StreamDecoder, text: str
 ) -> MendingDecoder | None:
     """The decoder of a stream that begins with this text, if that may be a thought; else None."""
-    is_meant = policy_of(exchange, target).think_tags and is_single(exchange.request)
+    is_meant = policy_of(exchange, target).think_tags
     if not is_meant or not text.lstrip().startswith("<"):
         return None
     return MendingDecoder(
-        decoder, mender_of(exchange, target), keeps=keeps_frames(exchange, target)
+        decoder, stream_mender(exchange, target), keeps=keeps_frames(exchange, target)
     )
 
 
@@ -88,7 +92,7 @@ def committed(
     exchange.warnings = (*exchange.warnings, *mender.done)
     if may_pass and not mender.is_changed:
         # Its frames travel on as they are, so nothing behind them may change any more.
-        return Told(decoder=mending.decoder, held=held + mender.surrender())
+        return Told(decoder=mending.decoder, held=mending.kept)
     mender.is_committed = True
     mending.kept = []
     return Told(decoder=mending, held=held, anew=may_pass)
@@ -202,13 +206,24 @@ def rescued_calls(exchange: Exchange, target: Target, body: bytes) -> tuple[Tool
     return calls
 
 
-def mender_of(exchange: Exchange, target: Target) -> Mender:
+def stream_mender(exchange: Exchange, target: Target) -> EventMender:
+    """What mends a stream of a target, of one answer or of several."""
+    count = exchange.request.choices
+    if count == 1:
+        return mender_of(exchange, target)
+    return ChoicesMender(
+        lambda index: mender_of(exchange, target, index), count, rewriting_of(exchange, target)
+    )
+
+
+def mender_of(exchange: Exchange, target: Target, index: int = 0) -> Mender:
     """What mends one answer of a target."""
     return Mender(
         policy_of(exchange, target),
         tools=declared(exchange, target),
         call_id=call_id(exchange),
         rewriting=rewriting_of(exchange, target),
+        index=index,
     )
 
 

@@ -54,6 +54,16 @@ class RewritingProvider(Protocol):
     def reframed(self, frame: bytes, event: StreamEvent) -> bytes:
         """A frame with text, reasoning, calls and finish reason of an event, all else kept."""
 
+    def narrowed(self, frame: bytes, place: int, index: int, *, has_usage: bool) -> bytes:
+        """A frame of several answers with one of them alone.
+
+        Args:
+            frame: of the stream.
+            place: of the answer among those of the frame.
+            index: of the answer.
+            has_usage: whether usage stays.
+        """
+
     def rebodied(self, completion: Completion, before: Answer, after: Answer) -> Completion:
         """A buffered answer whose body says `after` where that differs from `before`."""
 

@@ -31,7 +31,7 @@ from cluster_gw.providers.openai_facts import (
     usage_of,
 )
 from cluster_gw.providers.openai_platform import OpenAIPlatformCodec
-from cluster_gw.providers.openai_reframing import rebodied, reframed
+from cluster_gw.providers.openai_reframing import narrowed, rebodied, reframed
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.providers.openai_whole import WholeAnswerDecoder
@@ -141,6 +141,10 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
     def reframed(self, frame: bytes, event: StreamEvent) -> bytes:
         """A frame with the words of an event."""
         return reframed(frame, event)
+
+    def narrowed(self, frame: bytes, place: int, index: int, *, has_usage: bool) -> bytes:
+        """A frame of several answers with one of them alone."""
+        return narrowed(frame, place, index, has_usage=has_usage)
 
     def rebodied(self, completion: Completion, before: Answer, after: Answer) -> Completion:
         """A buffered answer with the words of another."""

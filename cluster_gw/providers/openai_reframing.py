@@ -48,6 +48,15 @@ def reframed(frame: bytes, event: StreamEvent) -> bytes:
     return write({**fields, "choices": [choice]})
 
 
+def narrowed(frame: bytes, place: int, index: int, *, has_usage: bool) -> bytes:
+    """A frame of several choices with one of them alone; see `providers.base.RewritingProvider`."""
+    fields = fields_of(frame)
+    if not has_usage:
+        fields.pop("usage", None)
+    one = listed(fields.get("choices"))[place : place + 1]
+    return write({**fields, "choices": [{**choice, "index": index} for choice in one]})
+
+
 def fragment_json(call: ToolCallDelta, before: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One fragment of a call, out of the one that stood there before."""
     same = (one for one in before if one.get("index") == call.index)

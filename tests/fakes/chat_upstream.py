@@ -31,6 +31,7 @@ class ChatUpstream(Listener):
         message: of the next answers.
         status: of the next answers.
         bodies: what was asked, decoded.
+        frames: choices of each frame of the next streams; None for those of `message`.
     """
 
     base_path = "/v1"
@@ -38,6 +39,7 @@ class ChatUpstream(Listener):
     def __init__(self) -> None:
         self.message: dict[str, Any] = {"role": "assistant", "content": "Hello there"}
         self.status = 200
+        self.frames: list[list[dict[str, Any]]] | None = None
         self.bodies: list[dict[str, Any]] = []
 
     @property
@@ -57,15 +59,21 @@ class ChatUpstream(Listener):
             return web.json_response({"id": "c1", "choices": [choice], "usage": USAGE})
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
-        for delta in pieces(self.message):
-            await self._say(response, [{"index": 0, "delta": delta, "finish_reason": None}])
-        await self._say(response, [{"index": 0, "delta": {}, "finish_reason": reason}])
+        for choices in self.frames or frames_of(self.message, reason):
+            await self._say(response, choices)
         await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
         return response
 
     async def _say(self, response: web.StreamResponse, choices: list[dict[str, Any]]) -> None:
         await response.write(b"data: " + msgspec.json.encode({"choices": choices}) + b"\n\n")
+
+
+def frames_of(message: dict[str, Any], reason: str) -> list[list[dict[str, Any]]]:
+    """The choices of each frame of a stream that says one message."""
+    told: list[tuple[dict[str, Any], str | None]] = [(one, None) for one in pieces(message)]
+    ends = [*told, ({}, reason)]
+    return [[{"index": 0, "delta": delta, "finish_reason": end}] for delta, end in ends]
 
 
 def pieces(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Laws of mending over bytes: every dialect of upstreams, every API of clients, any split."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.canonical.request import Dialect
+from cluster_gw.mending.choices import ChoicesMender
 from cluster_gw.mending.policy import MendingPolicy
 from cluster_gw.mending.stream import Mender, MendingDecoder
 from cluster_gw.providers import provider_for
@@ -48,10 +50,25 @@ CASES = {
 }
 
 
+SEVERAL = ("plain", "both", "arguments", "thought")
+
+
 def upstream_bytes(codec: Provider, events: list[StreamEvent]) -> bytes:
     """A stream of the codec's dialect that says this."""
     writer = SURFACES[codec.dialect].stream_encoder(head(is_native=False))
     return b"".join([writer.encode(event) for event in events]) + writer.done()
+
+
+def several(codec: Provider, *, is_native: bool) -> MendingDecoder:
+    rewriting = codec if is_native and isinstance(codec, RewritingProvider) else None
+    policy = MendingPolicy()
+
+    def one(index: int) -> Mender:
+        return Mender(
+            policy, tools=lambda: TOOLS, call_id="call_x", rewriting=rewriting, index=index
+        )
+
+    return MendingDecoder(codec.stream_decoder(), ChoicesMender(one, len(SEVERAL), rewriting))
 
 
 def mending(codec: Provider, *, is_native: bool) -> MendingDecoder:
@@ -85,6 +102,37 @@ def test_every_client_hears_what_every_upstream_meant(
     found = heard([*reader.decode(sent), *reader.flush()])
 
     assert found == expected
+
+
+@pytest.mark.parametrize("upstream", [Dialect.OPENAI, Dialect.GEMINI])
+@pytest.mark.parametrize("client", [Dialect.OPENAI, Dialect.GEMINI])
+@pytest.mark.parametrize("together", [False, True])
+def test_every_client_hears_what_each_of_several_answers_meant(
+    upstream: Dialect, client: Dialect, *, together: bool
+) -> None:
+    codec, surface = CODECS[str(upstream)], SURFACES[client]
+    is_native = upstream is client
+    told: list[StreamEvent] = []
+    for turn in zip_longest(*[CASES[name][0] for name in SEVERAL]):
+        pieces = tuple((index, one) for index, one in enumerate(turn) if one is not None)
+        shown = [pieces] if together else [(one,) for one in pieces]
+        told += [StreamEvent(pieces=some) for some in shown]
+    decoder = several(codec, is_native=is_native)
+
+    events = decoded(decoder, [upstream_bytes(codec, told)])
+    is_passed = is_native and isinstance(codec, RewritingProvider)
+    writer = surface.stream_encoder(head(is_native=is_passed))
+    sent = b"".join([writer.encode(event) for event in events]) + writer.done()
+    reader = CODECS[str(client)].stream_decoder()
+    said_last = [*reader.decode(sent), *reader.flush()]
+
+    for index, name in enumerate(SEVERAL):
+        own = [piece for event in said_last for at, piece in shares(event) if at == index]
+        assert heard([one for one in own if not one.done]) == CASES[name][1]
+
+
+def shares(event: StreamEvent) -> tuple[tuple[int, StreamEvent], ...]:
+    return event.pieces or ((0, event),)
 
 
 @given(

@@ -8,7 +8,7 @@ import msgspec
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.core.outcome.tool_calls import join_calls
 from cluster_gw.mending.policy import MendingPolicy
-from cluster_gw.mending.stream import Mender
+from cluster_gw.mending.stream import EventMender, Mender
 
 TOOLS: dict[str, Any] = {
     "look": {"type": "object", "properties": {"city": {"type": "string"}}},
@@ -51,7 +51,7 @@ def called(name: str, *pieces: str, index: int = 0, call_id: str = "") -> list[S
     return [StreamEvent(tool_calls=(delta,)) for delta in [head, *parts]]
 
 
-def mended(one: Mender, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def mended(one: EventMender, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return [told for event in events for told in one.take(event)] + one.end()
 
 

@@ -275,3 +275,29 @@ def test_endless_call_is_let_go_as_text() -> None:
     told = [one.take(StreamEvent(text="<tool_call>")), *[one.take(frame) for _ in range(200)]]
 
     assert sum(map(len, told)) == 201
+
+
+def test_calls_that_come_by_turns_are_put_right_as_well() -> None:
+    first, second = (ToolCallDelta(index=at, id=f"c{at}", name="list") for at in range(2))
+    pieces = [
+        *(ToolCallDelta(index=0, arguments=text) for text in ('{"items":', ' "[1')),
+        second,
+        *(ToolCallDelta(index=at, arguments=text) for at, text in [(1, '{"items"'), (0, ', 2]"}')]),
+        ToolCallDelta(index=1, arguments=': "[3]"}'),
+    ]
+    events = [StreamEvent(tool_calls=(one,)) for one in (first, *pieces)]
+
+    told = mended(mender(), [*events, CALLS, DONE])
+
+    assert heard(told).calls == (("list", '{"items":[1,2]}'), ("list", '{"items":[3]}'))
+
+
+def test_call_that_is_whole_waits_for_no_other() -> None:
+    one = mender()
+    calls = [*called("list", '{"items":"[1]"}'), *called("list", '{"items":"[2]"}', index=1)]
+
+    told = [after for event in calls for after in one.take(event)]
+
+    assert [call.arguments for event in told for call in event.tool_calls if call.arguments] == [
+        '{"items":[1]}'
+    ]
