@@ -164,6 +164,7 @@ def greeting(settings: Settings, added: Sequence[str] = (), path: Path = Path("d
     server = settings.server
     data = f"http://{host_port(server.host, server.port)}"
     operations = f"http://{host_port(server.admin_host, server.admin_port)}"
+    program = own_program()
     called = shlex.quote(f"{data}/v1")  # shells would read the brackets of IPv6 as a pattern
     login = f"-H 'Authorization: Bearer {CLIENT_KEY}'"
     body = f"{login} -H 'Content-Type: application/json'"
@@ -179,14 +180,22 @@ def greeting(settings: Settings, added: Sequence[str] = (), path: Path = Path("d
             "Where a request would go now, and what Redis holds; from another shell:",
             "",
             f"export GW_CONFIG={shlex.quote(str(path))}",
-            f"echo '{EXAMPLE}' | cluster-gw explain --request -",
-            "cluster-gw redis KEYS 'gw1:*'",
+            f"echo '{EXAMPLE}' | {program} explain --request -",
+            f"{program} redis KEYS 'gw1:*'",
             "",
             *([_tell_of(added), ""] if added else []),
             "Ctrl-C ends it.",
             "",
         ]
     )
+
+
+def own_program(python: str = sys.executable) -> str:
+    """Give the words that run this program in any shell, also outside its virtual environment."""
+    script = Path(python).with_name("cluster-gw")
+    if script.is_file():
+        return shlex.quote(str(script))
+    return f"{shlex.quote(python)} -m cluster_gw"
 
 
 def _tell_of(added: Sequence[str]) -> str:

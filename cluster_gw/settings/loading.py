@@ -31,6 +31,7 @@ PATH_VARIABLE: Final = "GW_CONFIG"
 FILE: Final = "file:"
 REDIS_VARIABLES: Final = "GW_REDIS__"
 THIS_VERSION: Final = Runnable()
+NO_FILE: Final = f"does not exist; name one with --config or {PATH_VARIABLE}"
 
 
 def _root() -> inspect.StructType:
@@ -152,7 +153,7 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        reason = NO_FILE if isinstance(error, FileNotFoundError) else "cannot be read"
         raise ConfigInvalidError([f"configuration: file {path} {reason}"]) from None
 
 

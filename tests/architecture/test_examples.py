@@ -19,10 +19,21 @@ ENVIRONMENT = {
     "APP_A_SHA256": "ab" * 32,
     "APP_B_SHA256": "cd" * 32,
 }
+EVERYWHERE = {"printf", "sha256sum", "cut"}
+"""What the smallest Debian has."""
 
 
 def yaml_blocks(text: str) -> list[str]:
     return re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+
+
+def programs(script: str) -> set[str]:
+    """The first word of each command of a shell script, also of those in `$( )`."""
+    told = re.sub(r"#.*|'[^']*'", "", script.replace("\\\n", " "))
+    first = re.findall(
+        r"(?:^|[|(]|&&) *(?:sudo )?([a-z][a-z0-9-]*)(?= |$)", told, flags=re.MULTILINE
+    )
+    return {name for name in first if name != "export"}
 
 
 def compose_configs() -> dict[str, str]:
@@ -41,6 +52,17 @@ def test_configuration_of_a_page_is_valid(tmp_path: Path, page: str) -> None:
 
     assert loaded.warnings == ()
     assert loaded.settings.default_combo == "auto"
+
+
+def test_first_line_of_the_readme_installs_what_its_other_lines_call() -> None:
+    scripts = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    first, *others = scripts
+    installed = set(first.split("install -y ")[1].split())
+
+    called = set().union(*map(programs, others))
+
+    assert called >= {"make", "curl", "openssl", "cluster-gw"}
+    assert called - installed - EVERYWHERE == {"cluster-gw", "docker"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cluster_gw.cli.main import run
+from cluster_gw.settings.loading import NO_FILE
 
 VALID = """
 providers:
@@ -108,7 +109,7 @@ def test_a_missing_file_is_exit_2(tmp_path: Path) -> None:
     result = check("--config", str(tmp_path / "none.yaml"))
 
     assert result.exit_code == 2
-    assert result.stderr == f"configuration: file {tmp_path}/none.yaml does not exist\n"
+    assert result.stderr == f"configuration: file {tmp_path}/none.yaml {NO_FILE}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["extra"]])
@@ -144,5 +145,5 @@ def test_a_name_that_is_no_utf8_is_told_in_json_too() -> None:
 
     assert result.exit_code == 2
     assert msgspec.json.decode(result.stdout)["faults"] == [
-        "configuration: file no-\\udcff does not exist"
+        f"configuration: file no-\\udcff {NO_FILE}"
     ]

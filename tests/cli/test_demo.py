@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cluster_gw.cli.demo import added_presets, demo_document, greeting, simulators
+from cluster_gw.cli.demo import added_presets, demo_document, greeting, own_program, simulators
 from cluster_gw.settings import build_catalog, load_bytes
 from tests.supervisor.conftest import children, ended_at_last, free_port, lives, wait_for
 
@@ -80,6 +80,18 @@ def test_lines_for_ipv6_have_brackets_that_no_shell_takes_for_a_pattern() -> Non
     assert shlex.split(calls[0])[2] == "http://[::1]:8330/v1/chat/completions"
 
 
+def test_commands_are_printed_with_the_folder_they_are_in(tmp_path: Path) -> None:
+    python = tmp_path / "a b" / "python3"
+    python.parent.mkdir()
+
+    assert own_program(str(python)) == f"'{python}' -m cluster_gw"
+
+    script = python.with_name("cluster-gw")
+    script.touch()
+
+    assert own_program(str(python)) == f"'{script}'"
+
+
 def test_the_greeting_names_what_was_added_from_the_environment() -> None:
     environ = {**PORTS, "GROQ_API_KEY": "gsk-private", "MISTRAL_API_KEY": "m-private"}
     settings = load_bytes(msgspec.json.encode(demo_document(environ)), environ).settings
@@ -136,15 +148,16 @@ def printed_lines(process: "subprocess.Popen[str]") -> list[str]:
 def told_from_another_shell(printed: list[str]) -> list[str]:
     """What the commands print that look at a running demo."""
     shared = next(line for line in printed if line.startswith("export GW_CONFIG="))
-    own = f"{shlex.quote(sys.executable)} -m cluster_gw "
-    lines = [line for line in printed if "cluster-gw " in line and "ready on" not in line]
+    start = printed.index(shared) + 1
+    lines = printed[start : printed.index("", start)]
     return [
         subprocess.run(
-            ["sh", "-c", f"{shared}\n{line.replace('cluster-gw ', own)}"],
+            ["/bin/sh", "-c", f"{shared}\n{line}"],
             capture_output=True,
             text=True,
             check=True,
             cwd=ROOT,
+            env={**os.environ, "PATH": os.defpath},
         ).stdout
         for line in lines
     ]

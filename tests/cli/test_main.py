@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cluster_gw.cli.main import root
+from cluster_gw.settings.loading import NO_FILE
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,7 +120,7 @@ def test_serving_without_a_configuration_is_exit_2() -> None:
     result = cluster_gw("serve", "--config", "/nowhere.yaml")
 
     assert result.returncode == 2
-    assert result.stderr == "configuration: file /nowhere.yaml does not exist\n"
+    assert result.stderr == f"configuration: file /nowhere.yaml {NO_FILE}\n"
 
 
 def test_the_parent_does_not_import_what_only_workers_need() -> None:
