@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "cluster_gw.cli.demo",
         "check": "cluster_gw.cli.check",
         "explain": "cluster_gw.cli.explain",
+        "cache": "cluster_gw.cli.cache",
         "redis": "cluster_gw.cli.redis",
         "simulate": "cluster_gw.cli.simulate",
         "simulate-provider": "cluster_gw.cli.simulate_provider",

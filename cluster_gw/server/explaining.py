@@ -81,7 +81,7 @@ async def explain_request(asked: Asked, scene: Scene) -> Explanation:
         ClientFault: it could not be served at all; the error is the one its client would get.
         StoreLostError: Redis is away.
     """
-    surface, client = _surface(asked.surface), _client(asked.client, scene.serving)
+    surface, client = surface_of(asked.surface), _client(asked.client, scene.serving)
     headers = {as_sent(name.lower()): as_sent(text) for name, text in asked.headers.items()}
     hints = _accepted(decode_hints(headers, LABEL, may_see_detail=True))
     context = _accepted(read_request(surface, scene.serving, client, hints, bytes(asked.request)))
@@ -124,7 +124,12 @@ def as_sent(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _surface(name: str) -> Surface:
+def surface_of(name: str) -> Surface:
+    """The codec of an API by its name or its path.
+
+    Raises:
+        ClientFault: there is none of that name.
+    """
     if name == GEMINI:
         return GenerateContent()
     path = NAMES.get(name) or (name if name in SURFACES else None)

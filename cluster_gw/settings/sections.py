@@ -264,19 +264,22 @@ class CacheSettings(Section, frozen=True, kw_only=True):
     """The response cache; off unless asked for.
 
     Attributes:
-        enabled: whether answers are stored.
-        ttl_s: how long an answer is valid.
+        enabled: whether answers are stored; a request's own `X-Gw-Cache` wins.
+        ttl_s: how long an answer is valid, more or less a tenth.
         max_temperature: requests above it are not cached.
-        max_entries: answers stored at most.
+        max_entries: answers stored at most; of those that are too many the one goes that was asked
+            for longest ago.
         max_entry_mb: largest answer stored.
+        max_mb: of all answers stored, as they lie in Redis.
         scope: whether clients share answers.
     """
 
     enabled: bool = False
-    ttl_s: PositiveSeconds = 3600.0
+    ttl_s: Annotated[float, Meta(ge=1.0, le=2_592_000.0)] = 3600.0
     max_temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
-    max_entries: PositiveCount = 5000
-    max_entry_mb: Annotated[float, Meta(gt=0.0, le=512.0)] = 2.0
+    max_entries: Annotated[int, Meta(ge=1, le=10_000_000)] = 5000
+    max_entry_mb: Annotated[float, Meta(gt=0.0, le=64.0)] = 2.0
+    max_mb: Annotated[float, Meta(gt=0.0, le=1_048_576.0)] = 256.0
     scope: Literal["client", "shared"] = "client"
 
 

@@ -67,6 +67,10 @@ class Surface(Protocol):
     """The codec of one client API."""
 
     @property
+    def kind(self) -> str:
+        """What this API is called where kept answers of several are told apart."""
+
+    @property
     def dialect(self) -> Dialect:
         """The wire format clients of this surface speak."""
 

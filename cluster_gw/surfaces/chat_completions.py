@@ -49,6 +49,8 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
 class ChatCompletions(JsonSurface):
     """Codec of the chat completions API; see `surfaces.base.Surface`."""
 
+    kind = "chat"
+
     @property
     def dialect(self) -> Dialect:
         """OpenAI."""

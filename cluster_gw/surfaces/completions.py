@@ -56,6 +56,8 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
 class Completions(JsonSurface):
     """Codec of the legacy completions API; see `surfaces.base.Surface`."""
 
+    kind = "completions"
+
     @property
     def dialect(self) -> Dialect:
         """OpenAI: what goes on is a chat request."""

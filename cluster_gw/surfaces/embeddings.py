@@ -45,6 +45,8 @@ Input = str | list[str | int | list[int]]
 class Embeddings(ChatCompletions):
     """Codec of the embeddings API; errors look as those of the chat API."""
 
+    kind = "embeddings"
+
     def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
         """A request in the internal language, or the error object that names what is wrong."""
         if holds_too_much(body):

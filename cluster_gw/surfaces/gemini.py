@@ -68,6 +68,8 @@ class GenerateContent(JsonSurface):
         framing: how it wants the frames of a stream: as events, or as one JSON array.
     """
 
+    kind = "gemini"
+
     def __init__(
         self,
         model: str = "",

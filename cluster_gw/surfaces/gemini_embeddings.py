@@ -62,6 +62,8 @@ class EmbedContent(GenerateContent):
         model: as the path has it.
     """
 
+    kind = "gemini-embed"
+
     def decode_request(self, body: bytes) -> ChatRequest | ErrorBody:
         """A request in the internal language, or the error object that names what is wrong."""
         if holds_too_much(body):
@@ -92,6 +94,8 @@ class EmbedContent(GenerateContent):
 
 class BatchEmbedContents(EmbedContent):
     """Codec of one call for many vectors."""
+
+    kind = "gemini-embed-batch"
 
     def encode_vectors(self, items: Sequence[msgspec.Raw], model: str, usage: Usage) -> bytes:
         """The body of an answer that no upstream wrote as it is wanted."""

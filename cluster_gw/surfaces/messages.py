@@ -53,6 +53,8 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
 class Messages(JsonSurface):
     """Codec of the messages API; see `surfaces.base.Surface`."""
 
+    kind = "messages"
+
     needs_length: ClassVar[bool] = True
 
     @property

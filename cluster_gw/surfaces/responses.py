@@ -49,6 +49,8 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
 class Responses(JsonSurface):
     """Codec of the Responses API; see `surfaces.base.Surface`."""
 
+    kind = "responses"
+
     @property
     def dialect(self) -> Dialect:
         """OpenAI's Responses."""
