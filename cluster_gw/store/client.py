@@ -261,7 +261,7 @@ class RedisClient:
             raise
 
     async def run(
-        self, script: Script, keys: Sequence[str], args: Sequence[str | int]
+        self, script: Script, keys: Sequence[str], args: Sequence[str | int | bytes]
     ) -> list[Reply]:
         """Run a script, loading it first when the server does not know it: see `run_packed`."""
         template = template_of(script, keys, len(args))

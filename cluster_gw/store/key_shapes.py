@@ -248,6 +248,57 @@ KEY_SHAPES: Final = (
         "messages, cut short. JSON: model, messages; sealed likewise, and in the same Redis.",
     ),
     KeyShape(
+        pattern="c4:{<digest>}",
+        type="string",
+        ttl="argument",
+        content="A stored answer, by the digest of its request. A line of text: format, when it "
+        "was stored and when it ends (ms); then the answer, compressed, and sealed where "
+        "GW_MASTER_KEY is set. In the Redis of redis.cache_url, as all of c4…; no limit depends "
+        "on it.",
+    ),
+    KeyShape(
+        pattern="c4l:{<digest>}",
+        type="hash",
+        ttl="11 min",
+        content="Who fetches an answer: owner (worker), token (a fence that only grows), until "
+        "(ms), format of what it writes, ears (workers that follow), why: how it ended. Gone with "
+        "the answer where nobody followed.",
+    ),
+    KeyShape(
+        pattern="c4f:{<digest>}:<token>",
+        type="list",
+        ttl="1 min",
+        content="What that leader has received so far, in pieces, sealed as answers are. Only "
+        "where another worker follows.",
+    ),
+    KeyShape(
+        pattern="c4i:{cache}",
+        type="zset",
+        ttl="32 days",
+        content="The index of stored answers: key without its prefix, score its last use (ms).",
+    ),
+    KeyShape(
+        pattern="c4s:{cache}",
+        type="hash",
+        ttl="32 days",
+        content="What is known of each: bytes, client, model. And sums: bytes, hits, misses, "
+        "saved_prompt and saved_completion (tokens), stored, evicted, expired, removed; flushed, "
+        "flushed:c:<client>, flushed:m:<model>: when that was ordered last (ms).",
+    ),
+    KeyShape(
+        pattern="c4e:{cache}",
+        type="zset",
+        ttl="32 days",
+        content="The same keys, score when each ends (ms).",
+    ),
+    KeyShape(
+        pattern="c4d:{cache}",
+        type="zset",
+        ttl="32 days",
+        content="Keys that left the index and are being deleted, score since when (ms); whoever "
+        "stores something deletes those that are here for more than a second.",
+    ),
+    KeyShape(
         pattern="lead:{<role>}",
         type="hash",
         ttl="1 day",

@@ -164,6 +164,36 @@ class Keys:
     def _session(self, client: str, session: str) -> str:
         return f"{self.prefix}:ses:{encode_part(client)}:{{{encode_part(session)}}}"
 
+    def cached(self, digest: str) -> str:
+        """String: a stored answer. In one slot with its lead and its feeds."""
+        return f"{self.prefix}:{self.cached_member(digest)}"
+
+    def cached_member(self, digest: str) -> str:
+        """A stored answer in the index: its key without the prefix."""
+        return f"c4:{{{encode_part(digest)}}}"
+
+    def of_member(self, member: str) -> str:
+        """The key of what the index of stored answers names."""
+        return f"{self.prefix}:{member}"
+
+    def cache_lead(self, digest: str) -> str:
+        """Hash: who fetches an answer that others wait for."""
+        return f"{self.prefix}:c4l:{{{encode_part(digest)}}}"
+
+    def cache_feed(self, digest: str, token: int) -> str:
+        """List: what the leader with this token has received so far."""
+        return f"{self.prefix}:c4f:{{{encode_part(digest)}}}:{token}"
+
+    def cache_ear(self, worker: str) -> str:
+        """The channel on which a worker is told of leads and feeds that it has to do with."""
+        return f"{self.prefix}:c4n:{encode_part(worker)}"
+
+    def cache_index(self) -> tuple[str, str, str, str]:
+        """The index of stored answers: last use, records, ends, doomed."""
+        kinds = ("c4i", "c4s", "c4e", "c4d")
+        used, records, ends, doomed = (f"{self.prefix}:{kind}:{{cache}}" for kind in kinds)
+        return used, records, ends, doomed
+
     def requests(self, digit: str, kind: str) -> tuple[str, str]:
         """Order and records of requests whose ids end with a digit, as the script takes them."""
         place = f"{{req{encode_part(digit)}}}:{encode_part(kind)}"

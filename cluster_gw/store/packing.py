@@ -67,7 +67,7 @@ def template_of(
     )
 
 
-def bulk(*values: str | int) -> bytes:
+def bulk(*values: str | int | bytes) -> bytes:
     """Pack arguments; at most nine at once cost least."""
     packed: bytes = hiredis.pack_command(values)  # type: ignore[arg-type] # its stub: 1-tuples
     return packed[packed.index(b"\n") + 1 :]  # without the number of words

@@ -15,6 +15,8 @@ NONCE_BYTES: Final = 12
 SEALED: Final = b"\x01"
 """First byte of a sealed value; plain ones are JSON and begin with a brace."""
 PURPOSE: Final = b"gw-session"
+NAMING: Final = b"gw-seal-name"
+NAME_BYTES: Final = 4
 MODULE: Final = "cryptography.hazmat.primitives.ciphers.aead"
 
 
@@ -23,7 +25,16 @@ class UnsealError(Exception):
 
 
 class Seal(Protocol):
-    """Turns what is to be kept into what lies in Redis, and back."""
+    """Turns what is to be kept into what lies in Redis, and back.
+
+    Attributes:
+        name: tells seals apart and nothing of their keys; empty for none.
+    """
+
+    @property
+    def name(self) -> str:
+        """See above."""
+        ...
 
     def close(self, name: str, value: bytes) -> bytes:
         """What is written under a name."""
@@ -38,6 +49,8 @@ class Seal(Protocol):
 
 class Unsealed:
     """Keeps values as they are: no master key is set."""
+
+    name: Final = ""
 
     def close(self, name: str, value: bytes) -> bytes:  # noqa: ARG002 - see `Seal`
         """The value itself."""
@@ -65,6 +78,7 @@ class AesSeal:
         self._cipher: Any = importlib.import_module(MODULE).AESGCM
         self._master_key = master_key
         self._draw = draw
+        self.name = blake2b(key=master_key, digest_size=NAME_BYTES, person=NAMING).hexdigest()
 
     def __repr__(self) -> str:
         return "AesSeal(***)"

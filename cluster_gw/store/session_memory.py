@@ -15,14 +15,13 @@ import msgspec
 
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.in_time import expire
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.sealing import Seal, UnsealError
 from cluster_gw.units import MS_PER_S
 
 READ_S: Final = 0.05
 REST_S: Final = 1.0
-LATE_LOOP_S: Final = 0.02
-GRACE_S: Final = 0.01
 OVERHEAD_BYTES: Final = 200  # of a key in Redis: its name, its expiry, the tables
 HALF: Final = 2
 
@@ -117,7 +116,7 @@ class SessionMemory:
         future = self._client.submit("GETEX", record.name, "PX", record.ttl_ms)
         loop = asyncio.get_running_loop()
         due_s = loop.time() + (self.read_s if within_s is None else within_s)
-        loop.call_at(due_s, _give_up, future, loop, due_s)
+        loop.call_at(due_s, expire, future, loop, due_s)
         future.add_done_callback(_look_at)
         return future
 
@@ -218,14 +217,3 @@ def _look_at(future: asyncio.Future[Reply]) -> None:
     """Whoever asked may have gone away meanwhile."""
     if not future.cancelled():
         future.exception()
-
-
-def _give_up(future: asyncio.Future[Reply], loop: asyncio.AbstractEventLoop, due_s: float) -> None:
-    """No reply in time; one that comes later is passed over."""
-    if future.done():
-        return
-    if loop.time() - due_s > LATE_LOOP_S:
-        # This loop was blocked, not Redis: what has arrived is read first.
-        loop.call_later(GRACE_S, _give_up, future, loop, math.inf)
-    else:
-        future.set_exception(StoreLostError("redis did not answer in time"))

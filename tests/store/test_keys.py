@@ -75,6 +75,14 @@ def test_keys_of_a_client_are_its_own_and_live_in_one_slot(one: str, other: str)
     assert len({key_slot(name.encode()) for name in mine}) == 1
 
 
+@given(digest=TEXT.filter(bool), token=st.integers(0, 2**53))
+def test_an_answer_its_lead_and_its_feed_live_in_one_slot(digest: str, token: int) -> None:
+    names = (KEYS.cached(digest), KEYS.cache_lead(digest), KEYS.cache_feed(digest, token))
+
+    assert len({key_slot(name.encode()) for name in names}) == 1
+    assert KEYS.of_member(KEYS.cached_member(digest)) == KEYS.cached(digest)
+
+
 def test_names_can_be_read_and_typed() -> None:
     slot = KEYS.slot("groq", "team-a")
 
@@ -103,6 +111,8 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *(KEYS.key_caps(slot, "k"), KEYS.strangers(), KEYS.learned("app", "p/m")),
         *(KEYS.pin("c", "1", "run", "0123"), KEYS.last_good("c", "1"), KEYS.answer("0123")),
         *(KEYS.thoughts("app", "0123", "4567"), KEYS.handoff("app", "0123")),
+        *(KEYS.cached("0123"), KEYS.cache_lead("0123"), KEYS.cache_feed("0123", 1)),
+        *KEYS.cache_index(),
         *KEYS.client("app"),
         *KEYS.requests("a", "plain"),
         *KEYS.health(slot, "k", "m"),
