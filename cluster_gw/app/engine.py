@@ -32,6 +32,7 @@ from cluster_gw.pipeline.holding import Holding
 from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.record import Recorder
+from cluster_gw.pipeline.repeating import Repeating
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.shell import Shell
 from cluster_gw.pipeline.waiting import WaitingRoom
@@ -50,6 +51,7 @@ from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import open_schema
 from cluster_gw.store.overlays import Overlays
+from cluster_gw.store.repeats import Repeats
 from cluster_gw.store.request_records import RequestRecords
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
@@ -229,6 +231,18 @@ class Engine:
                     clock,
                     registry,
                 ).sessions,
+                repeating=Repeating(
+                    Repeats(
+                        self._side.redis,
+                        self._scripts,
+                        self._keys,
+                        servers.seal,
+                        worker_id=worker_id,
+                    ),
+                    registry,
+                    clock,
+                    within_s=servers.read_s,
+                ),
                 clock=clock,
             ),
             guard=StrangerGuard(strangers, clock.monotonic_s),

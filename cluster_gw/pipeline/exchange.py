@@ -18,6 +18,7 @@ from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.session_records import Handoff, model_of
+from cluster_gw.pipeline.tap import Tap
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Refusal, TargetLimits
 from cluster_gw.store.clients import Claim, Standing, Used
@@ -37,6 +38,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         task: the kind of work; `auto` when unset.
         vendor: headers `anthropic-beta` and `anthropic-version`, for upstreams of that vendor's
             dialect; empty for most requests.
+        repeat_key: `Idempotency-Key`, None when unset.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     session_label: str | None = None
     task: Task = Task.AUTO
     vendor: tuple[tuple[str, str], ...] = ()
+    repeat_key: bytes | None = None
 
 
 class Spent(msgspec.Struct, gc=False):
@@ -115,6 +118,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         conversation: the request read for another dialect, once one was needed.
         warnings: what the last upstream that was called could not be told as it was asked.
         client_gone: set by the disconnect watcher just before it cancels the task.
+        tap: copies its answer for whoever asks the same again; None for most.
         session: None for most: only where models are told who answered before.
         memory_s: how long it waited for what is kept of its conversation.
     """
@@ -154,6 +158,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     conversation: Conversation | None = None
     warnings: tuple[str, ...] = ()
     session: Session | None = None
+    tap: Tap | None = None
     memory_s: float = 0.0
 
     @property

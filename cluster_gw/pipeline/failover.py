@@ -217,6 +217,8 @@ class Failover:
         remember(self._shell.memory, exchange, attempt.target, completion.kept_as)
         if attempt.heard is not None:
             self._shell.sessions.keep(exchange, attempt, completion)
+        if exchange.tap is not None:
+            exchange.tap.finish = completion.finish_reason
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
@@ -268,6 +270,8 @@ class Failover:
         remember(self._shell.memory, exchange, attempt.target, attempt.tally.kept_as)
         if attempt.heard is not None:
             self._shell.sessions.keep(exchange, attempt, None)
+        if exchange.tap is not None:
+            exchange.tap.finish = attempt.tally.finish_reason
         exchange.records.append(msgspec.structs.replace(record, usage=attempt.tally.usage))
         relay.close()
         await self._finish(relay, relay.encoder.done())

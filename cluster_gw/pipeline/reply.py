@@ -37,6 +37,18 @@ class Reply:
         self.status = 0
         self.is_done = False
 
+    def rewire(
+        self,
+        join: Callable[
+            [Send, WriteNow | None, AnswerNow | None],
+            tuple[Send, WriteNow | None, AnswerNow | None],
+        ],
+    ) -> None:
+        """Send through something else from now on, which is given what was sent through so far."""
+        self._send, self._write_now, self._answer_now = join(
+            self._send, self._write_now, self._answer_now
+        )
+
     def whole_now(self, status: int, headers: Headers, body: bytes) -> bool:
         """Send a complete answer without waiting; False when that is not possible now."""
         if self._answer_now is None:

@@ -9,6 +9,7 @@ from cluster_gw.pipeline.condition import Conditions
 from cluster_gw.pipeline.memory import Memory
 from cluster_gw.pipeline.quotas import Quotas
 from cluster_gw.pipeline.record import Recorder
+from cluster_gw.pipeline.repeating import Repeating
 from cluster_gw.pipeline.sessions import Sessions
 from cluster_gw.pipeline.settle import Accounts
 from cluster_gw.pipeline.waiting import WaitingRoom
@@ -28,4 +29,5 @@ class Shell(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory
     recorder: Recorder
     sessions: Sessions
+    repeating: Repeating
     clock: Clock

@@ -27,11 +27,14 @@ VERSION_HEADER: Final = b"anthropic-version"
 VERSION: Final = re.compile(rb"20[2-9][0-9]-[01][0-9]-[0-3][0-9]")
 FIRST_VERSION: Final = b"2023-01-01"
 FEATURES: Final = re.compile(rb"[A-Za-z0-9._, -]{1,1024}")
+REPEAT_HEADER: Final = b"idempotency-key"
+REPEAT_BYTES: Final = 255
 TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
 TASKS: Final = MappingProxyType({task.value: task for task in Task})
 HINT_HEADERS: Final = frozenset(
     {
         *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", FEATURES_HEADER, VERSION_HEADER),
+        REPEAT_HEADER,
         *RUN_HEADERS,
         *SESSION_HEADERS,
         *TASK_HEADERS,
@@ -73,8 +76,9 @@ def decode_hints(
     if wait_s is not None and wait_s < 0:
         return bad_duration("X-Gw-Max-Wait")
     features = headers.get(FEATURES_HEADER, b"")
-    if features and FEATURES.fullmatch(features) is None:
-        return bad_features()
+    repeat_key = headers.get(REPEAT_HEADER, b"-").strip()
+    if (features and FEATURES.fullmatch(features) is None) or not is_repeat_key(repeat_key):
+        return bad_repeat_key() if not is_repeat_key(repeat_key) else bad_features()
     task = TASKS.get((_first(headers, TASK_HEADERS) or Task.AUTO).strip().lower())
     if task is None:
         return bad_task()
@@ -87,6 +91,7 @@ def decode_hints(
         session_label=_first(headers, SESSION_HEADERS),
         task=task,
         vendor=vendor_headers(features, headers.get(VERSION_HEADER, b"").strip()),
+        repeat_key=repeat_key if REPEAT_HEADER in headers else None,
     )
 
 
@@ -121,6 +126,22 @@ def bad_features() -> ErrorBody:
         param="anthropic-beta",
         message="anthropic-beta must hold names of features, separated by commas, at most 1024 "
         "characters.",
+    )
+
+
+def is_repeat_key(given: bytes) -> bool:
+    """Whether it has a length that names of calls may have."""
+    return 0 < len(given) <= REPEAT_BYTES
+
+
+def bad_repeat_key() -> ErrorBody:
+    """The error of an idempotency key that cannot be one."""
+    return ErrorBody(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_header",
+        param="Idempotency-Key",
+        message=f"Idempotency-Key must have 1 to {REPEAT_BYTES} bytes.",
     )
 
 

@@ -6,7 +6,7 @@ phase it is.
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -205,6 +205,9 @@ class Inference:
         task, reply, shell = asyncio.current_task(), arrival.reply, self._deps.shell
 
         def left() -> None:
+            if exchange.tap is not None:  # it may be asked for again, and goes on to its end
+                self._deps.registry.add(catalog.CLIENT_GONE, "awaited")
+                return
             exchange.client_gone = True
             if task is not None:
                 task.cancel()
@@ -233,6 +236,8 @@ class Inference:
     async def _answer(self, exchange: Exchange, reply: Reply) -> str | None:
         """Run the loop; the code of the error the client got, None for an answer."""
         try:
+            if exchange.hints.repeat_key is not None:
+                return await self._answer_once(exchange, reply)
             return await Failover(self._deps.shell, exchange, reply).serve()
         except GatewayError as error:
             await self._deps.shell.accounts.finish(exchange)
@@ -251,6 +256,15 @@ class Inference:
                 ],
             )
             return error.body.code
+
+    async def _answer_once(self, exchange: Exchange, reply: Reply) -> str | None:
+        """The same for a request that its client may repeat."""
+        shell = self._deps.shell
+
+        def run() -> Awaitable[str | None]:
+            return Failover(shell, exchange, reply).serve()
+
+        return await shell.repeating.serve(exchange, reply, run)
 
     async def _end_early(self, exchange: Exchange, arrival: Arrival) -> None:
         """The worker stops before the answer is complete: say so in the status or in the stream."""

@@ -194,6 +194,11 @@ class Keys:
         used, records, ends, doomed = (f"{self.prefix}:{kind}:{{cache}}" for kind in kinds)
         return used, records, ends, doomed
 
+    def repeats(self, digest: str) -> tuple[str, str]:
+        """Record and feed of an idempotency key, as the scripts take them; the digest names it."""
+        name = f"{{{encode_part(digest)}}}"
+        return f"{self.prefix}:ik:{name}", f"{self.prefix}:ikf:{name}"
+
     def requests(self, digit: str, kind: str) -> tuple[str, str]:
         """Order and records of requests whose ids end with a digit, as the script takes them."""
         place = f"{{req{encode_part(digit)}}}:{encode_part(kind)}"

@@ -136,6 +136,13 @@ SESSION_MEMORY: Final = _counter(
     "kind",
     "result",
 )
+IDEMPOTENCY: Final = _counter(
+    "gw_idempotency_total",
+    "Requests with an Idempotency-Key, by result: taken (a call of its own), replayed, followed "
+    "(sent another's stream as it came), conflict, lost when Redis is in trouble. Calls: kept; "
+    "or not, since failed, cut, too_large, late (another has the key), unkept (Redis), ended.",
+    "result",
+)
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")
 REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; calls share a write.")
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")

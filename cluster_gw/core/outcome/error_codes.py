@@ -81,6 +81,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         ),
         "method_not_allowed": ErrorCode(405, INVALID, "The path exists for another method."),
         "already_exists": ErrorCode(409, INVALID, "Admin API: something has this name already."),
+        "idempotency_key_conflict": ErrorCode(
+            409, INVALID, "The `Idempotency-Key` was used for another request; send a new one."
+        ),
+        "idempotency_key_in_use": ErrorCode(
+            409, INVALID, "What became of the call with this `Idempotency-Key` is unknown; repeat."
+        ),
         "config_conflict": ErrorCode(
             412, INVALID, "Admin API: the configuration has another version than `If-Match` names."
         ),

@@ -1,0 +1,256 @@
+"""Requests that their clients may repeat: one call, however often it is asked for.
+
+The first request with an idempotency key runs like any other, and what its client is sent is
+copied. Whoever asks the same under the same key meanwhile waits for that very answer, a stream
+piece by piece; whoever asks later is sent the copy. A client that leaves does not end a call that
+it may ask for again. Without Redis the key protects nothing, and the answer says so.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from cluster_gw.core.outcome.error_codes import ERROR_CODES
+from cluster_gw.errors import ClientFault, ErrorBody, GatewayError, StoreLostError
+from cluster_gw.pipeline.clock import Clock
+from cluster_gw.pipeline.exchange import Exchange
+from cluster_gw.pipeline.following import Ended, Follower
+from cluster_gw.pipeline.headers import CACHE_OFF, identity_headers
+from cluster_gw.pipeline.reply import Headers, Reply
+from cluster_gw.pipeline.tap import Tap
+from cluster_gw.pipeline.vendor_headers import id_headers
+from cluster_gw.store.repeats import RENEW_S, Conflict, Held, Kept, Repeats, Taken, Ticket
+from cluster_gw.telemetry import catalog
+from cluster_gw.telemetry.registry import Registry
+from cluster_gw.units import BYTES_PER_MB, DAY_S, MS_PER_S
+
+Run = Callable[[], Awaitable[str | None]]
+STATE: Final = b"x-gw-idempotency"
+NEW: Final = (STATE, b"NEW")
+REPLAY: Final = ((b"x-routed-via", b"idempotency"), CACHE_OFF, (STATE, b"REPLAY"))
+OFF: Final = (STATE, b"OFF")
+TOGETHER_S: Final = 0.02  # pieces of so long leave together
+TTL_MS: Final = DAY_S * MS_PER_S
+MOST_BYTES: Final = 2 * BYTES_PER_MB
+KEEP_TRIES: Final = 3
+AGAIN_S: Final = 0.3
+
+
+class Repeating:
+    """Serves requests with idempotency keys.
+
+    Args:
+        repeats: who has which key.
+        registry: where numbers go.
+        clock: of the worker.
+        within_s: how long a request waits to learn whether it is the first, at most.
+    """
+
+    def __init__(
+        self, repeats: Repeats, registry: Registry, clock: Clock, *, within_s: float
+    ) -> None:
+        self._repeats = repeats
+        self._registry = registry
+        self._clock = clock
+        self._within_s = within_s
+
+    async def serve(self, exchange: Exchange, reply: Reply, run: Run) -> str | None:
+        """Answer one request, by a call of its own or by that of another.
+
+        Args:
+            exchange: its hints hold the key.
+            reply: the client's end.
+            run: makes the call and answers.
+
+        Returns:
+            None for an answer, the code of the in-band error for a stream that broke.
+
+        Raises:
+            GatewayError: nothing has been sent; whatever `run` raises, or the key belongs to
+                another request, or the call of that key did not end in time.
+        """
+        ticket = ticket_of(exchange)
+        asked = await self._repeats.ask_within(ticket, self._within_s)
+        told = (
+            asked
+            if not isinstance(asked, Held)
+            else await self._follow(exchange, reply, ticket, asked)
+        )
+        match told:
+            case Taken(token=token):
+                return await self._call(exchange, reply, (ticket, token), run)
+            case Kept():
+                self._count("replayed")
+                await self._replay(exchange, reply, told)
+                return None
+            case Ended(code=code):
+                self._count("followed")
+                return code
+            case Conflict():
+                self._count("conflict")
+                raise ClientFault(conflict())
+        self._count("lost")
+        reply.rewire(Tap([OFF], most_bytes=0).join)
+        return await run()
+
+    async def _follow(
+        self, exchange: Exchange, reply: Reply, ticket: Ticket, held: Held
+    ) -> Taken | Kept | Conflict | Ended:
+        follower = Follower(
+            exchange,
+            reply,
+            replay_headers(exchange),
+            repeats=self._repeats,
+            ticket=ticket,
+            clock=self._clock,
+        )
+        return await follower.follow(held)
+
+    async def _replay(self, exchange: Exchange, reply: Reply, kept: Kept) -> None:
+        exchange.spent.first_byte_s = self._clock.monotonic_s() - exchange.started_s
+        headers = [*replay_headers(exchange), *kept.headers]
+        if not kept.is_stream:
+            await reply.whole(200, headers, kept.body)
+            return
+        await reply.begin(headers)
+        await reply.piece(kept.body)
+        await reply.end()
+
+    async def _call(
+        self, exchange: Exchange, reply: Reply, own: tuple[Ticket, int], run: Run
+    ) -> str | None:
+        """Make the call, and keep its answer if it is one."""
+        tap = Tap([NEW], ignored=exchange.surface.encode_keepalive(), most_bytes=MOST_BYTES)
+        reply.rewire(tap.join)
+        exchange.tap = tap
+        self._count("taken")
+        carrying = asyncio.get_running_loop().create_task(self._carry(*own, tap))
+        why = "ended"
+        try:
+            code = await run()
+            why = why_not(exchange, tap, code)
+        except GatewayError:
+            why = "failed"
+            raise
+        finally:
+            carrying.cancel()
+            if why:
+                self._count(why)
+                self._repeats.free(*own, why)
+        if not why:
+            await self._keep(*own, tap)
+        return code
+
+    async def _keep(self, ticket: Ticket, token: int, tap: Tap) -> None:
+        answer = Kept(headers=tap.headers, body=b"".join(tap.parts), is_stream=tap.is_stream)
+        for _ in range(KEEP_TRIES):
+            with contextlib.suppress(StoreLostError):
+                is_ours = await self._repeats.keep(ticket, token, answer, ttl_ms=TTL_MS)
+                self._count("kept" if is_ours else "late")
+                return
+            await asyncio.sleep(AGAIN_S)
+        self._count("unkept")
+
+    async def _carry(self, ticket: Ticket, token: int, tap: Tap) -> None:
+        """Say that the call lives, and hand its stream on while somebody waits for it."""
+        feed, is_followed = Feed(tap), False
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_S):
+                    if is_followed:
+                        await tap.news.wait()
+                        await asyncio.sleep(TOGETHER_S)
+                    else:
+                        await asyncio.sleep(RENEW_S)
+            tap.news.clear()
+            pieces = feed.next() if is_followed else []
+            with contextlib.suppress(StoreLostError):
+                heard = await self._repeats.go_on(ticket, token, feed.at, pieces)
+                if heard is None:
+                    return
+                if heard.is_followed and not is_followed:
+                    tap.news.set()  # what there is already leaves at once
+                is_followed = heard.is_followed
+                feed.done(len(pieces), is_open=heard.is_fed)
+
+    def _count(self, result: str) -> None:
+        self._registry.add(catalog.IDEMPOTENCY, result)
+
+
+class Feed:
+    """What of a copied stream was handed on.
+
+    Args:
+        tap: copies it.
+
+    Attributes:
+        at: pieces that were handed on.
+    """
+
+    def __init__(self, tap: Tap) -> None:
+        self.at = 0
+        self._tap = tap
+        self._parts = self._asked = 0
+        self._is_open = True
+
+    def next(self) -> list[bytes]:
+        """The next pieces: the head first, then all of the body that is new, as one."""
+        tap = self._tap
+        self._asked = self._parts
+        if not (tap.is_stream and self._is_open) or tap.is_too_large:
+            return []
+        pieces = [] if self.at else [msgspec.msgpack.encode(Kept(headers=tap.headers, body=b""))]
+        parts, self._asked = tap.parts[self._parts :], len(tap.parts)
+        return [*pieces, b"".join(parts)] if parts else pieces
+
+    def done(self, pieces: int, *, is_open: bool) -> None:
+        """So many of them stand where others read them, or no more are to be handed on."""
+        self.at += pieces
+        self._parts = self._asked
+        self._is_open = is_open
+
+
+def ticket_of(exchange: Exchange) -> Ticket:
+    """The names of a request's key and of what it asks; neither tells anything of them."""
+    request, key = exchange.request, exchange.hints.repeat_key or b""
+    name = sha256(b"%d:%b%b" % (len(exchange.client), exchange.client.encode(), key))
+    body = sha256(f"{request.dialect}\n{request.stream}\n{request.model}\n".encode())
+    for member in sorted(request.fields):
+        body.update(member.encode("utf-8", "surrogatepass"))
+        body.update(bytes(request.fields[member]))
+    return Ticket(name=name.hexdigest(), body=body.hexdigest())
+
+
+def why_not(exchange: Exchange, tap: Tap, code: str | None) -> str:
+    """Why an answer is not kept, in one word; empty where it is."""
+    if code is not None or exchange.client_gone:
+        return "failed"
+    if tap.finish == "length":
+        return "cut"
+    return "too_large" if tap.is_too_large else ""
+
+
+def replay_headers(exchange: Exchange) -> Headers:
+    """Headers of an answer that another request's call gave, but for those of the answer."""
+    return [
+        *identity_headers(exchange.hints.label, exchange.id),
+        *id_headers(exchange.request.dialect, exchange.id),
+        *REPLAY,
+    ]
+
+
+def conflict() -> ErrorBody:
+    """The error of a key that stands for another request."""
+    known = ERROR_CODES["idempotency_key_conflict"]
+    return ErrorBody(
+        status=known.status,
+        type=known.type,
+        code="idempotency_key_conflict",
+        param="Idempotency-Key",
+        message="This Idempotency-Key was used for another request; repeat that one as it was, or "
+        "send a new key with this one.",
+    )
