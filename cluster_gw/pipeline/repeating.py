@@ -14,6 +14,8 @@ from typing import Final
 
 import msgspec
 
+from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.core.cache_key import Keyed, NoKeyError, canonical_form
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.errors import ClientFault, ErrorBody, GatewayError, StoreLostError
 from cluster_gw.pipeline.clock import Clock
@@ -216,13 +218,25 @@ class Feed:
 
 def ticket_of(exchange: Exchange) -> Ticket:
     """The names of a request's key and of what it asks; neither tells anything of them."""
-    request, key = exchange.request, exchange.hints.repeat_key or b""
-    name = sha256(b"%d:%b%b" % (len(exchange.client), exchange.client.encode(), key))
-    body = sha256(f"{request.dialect}\n{request.stream}\n{request.model}\n".encode())
-    for member in sorted(request.fields):
-        body.update(member.encode("utf-8", "surrogatepass"))
-        body.update(bytes(request.fields[member]))
-    return Ticket(name=name.hexdigest(), body=body.hexdigest())
+    client, key = exchange.client, exchange.hints.repeat_key or b""
+    name = sha256(b"%d:%b%b" % (len(client), client.encode(), key)).hexdigest()
+    return Ticket(name=name, body=body_digest(exchange.surface.kind, exchange.request))
+
+
+def body_digest(kind: str, request: ChatRequest) -> str:
+    """A digest of what a request asks: by meaning, or by bytes where that cannot be told.
+
+    Args:
+        kind: of its surface.
+        request: to it.
+    """
+    try:
+        asked = canonical_form(Keyed(surface=kind, request=request))
+    except NoKeyError:
+        members = sorted((name, bytes(raw)) for name, raw in request.fields.items())
+        asked = repr((kind, request.model, members)).encode()
+    form = (request.stream, request.include_usage)
+    return sha256(b"%b %b" % (repr(form).encode(), asked)).hexdigest()
 
 
 def why_not(exchange: Exchange, tap: Tap, code: str | None) -> str:

@@ -105,6 +105,42 @@ async def test_another_request_under_the_same_key_is_a_conflict_that_sdks_do_not
     assert response.headers["x-should-retry"] == "false"
 
 
+async def test_a_request_is_the_same_by_its_meaning(
+    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+) -> None:
+    url, headers = f"{gateway.base_url}/v1/chat/completions", {"Idempotency-Key": f" {KEY} "}
+    bodies = (
+        b'{"model":"auto","messages":[{"role":"user","content":"hi"}],"seed":1}',
+        b'{"seed":1.0, "user":"u", "messages":[{"content":"h\\u0069","role":"user"}]}',
+        b'{"seed":1, "stream":true, "messages":[{"content":"hi","role":"user"}]}',
+    )
+
+    statuses = []
+    for body in bodies:
+        async with http.post(url, data=body, headers=headers) as response:
+            statuses.append((response.status, response.headers.get("x-gw-idempotency")))
+        await is_kept(gateway)
+
+    assert statuses == [(200, "NEW"), (200, "REPLAY"), (409, None)]
+    assert upstream.calls == 1
+
+
+@pytest.mark.parametrize("twin", ['{"a":1,"a":2}', '{"a":2,"a":1}'])
+async def test_what_has_no_meaning_of_its_own_is_the_same_by_its_bytes(
+    twin: str, gateway: Gateway, http: aiohttp.ClientSession
+) -> None:
+    url, headers = f"{gateway.base_url}/v1/chat/completions", {"Idempotency-Key": KEY}
+    body = '{"messages":[{"role":"user","content":"hi"}],"odd":%s}'
+
+    states = []
+    for odd in (twin, twin, '{"a":1,"a":1}'):
+        async with http.post(url, data=body % odd, headers=headers) as response:
+            states.append(response.headers.get("x-gw-idempotency"))
+        await is_kept(gateway)
+
+    assert states == ["NEW", "REPLAY", None]
+
+
 async def test_other_keys_and_requests_without_one_make_calls_of_their_own(
     gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
 ) -> None:
