@@ -62,6 +62,9 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         media: what it shows, as far as it can be handed on.
         pieces: what each choice says in this frame, by its index; empty where the first one alone
             speaks, as in most frames. Writers that tell choices apart look here first.
+        lost: what the frame says that nothing here stands for, by name: what tools of the vendor's
+            own did, citations. Each name once a stream.
+        unsaid: output characters of that.
         is_plain: the frame holds text, reasoning or usage and nothing else; most of them do, and
             whoever looks at the rest may then pass it over.
     """
@@ -87,6 +90,8 @@ class StreamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     has_media: bool = False
     media: tuple[Media, ...] = ()
     pieces: "tuple[tuple[int, StreamEvent], ...]" = ()
+    lost: tuple[str, ...] = ()
+    unsaid: int = 0
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -100,7 +105,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         finish_reason: of the first choice; None when the upstream gave none.
         usage: token counts, or None when missing.
         kept_as: the vendor's name of it, where it keeps it to be gone on from.
-        has_media: it shows something, such as an image.
+        has_media: it shows something, such as an image, or what a tool of the vendor's own did.
         vectors: of an answer to a request for embeddings; None for generation.
     """
 

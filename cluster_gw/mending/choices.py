@@ -151,6 +151,7 @@ class ChoicesMender:
             raw=raw,
             name=event.name,
             usage=usage,
+            lost=event.lost if is_last else (),
             ended_choices=(index,) if piece.finish_reason else (),
             pieces=((index, piece),) if index else (),
         )

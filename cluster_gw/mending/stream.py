@@ -291,7 +291,7 @@ def says_more(event: StreamEvent) -> bool:
     # Several answers have no plain events; what is left without its text must not look empty.
     is_end = event.done or event.finish_reason is not None
     has_proof = bool(event.signature or event.kept_as or event.stop_sequence or event.name)
-    return is_end or has_proof or bool(event.tool_calls) or event.has_media
+    return is_end or has_proof or bool(event.tool_calls or event.lost) or event.has_media
 
 
 def minted(reading: Reading, call_id: str) -> tuple[ToolCallDelta, ...]:

@@ -105,7 +105,7 @@ def keeps_frames(exchange: Exchange, target: Target) -> bool:
 
 def is_signed(event: StreamEvent) -> bool:
     """Whether an event says what only its vendor can say again."""
-    is_proof = bool(event.signature) or event.is_redacted or event.has_media
+    is_proof = bool(event.signature or event.lost) or event.is_redacted or event.has_media
     return is_proof or any(call.signature for call in event.tool_calls)
 
 

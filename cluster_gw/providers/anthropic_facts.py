@@ -1,6 +1,6 @@
 """From Anthropic's structs to the internal language: usage, why an answer ended, what it says."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -37,6 +37,8 @@ FINISH_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 TOLD: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+CITATIONS: Final = "citations"
+NONE: Final = frozenset({b"", b"null", b"[]"})
 NO_INPUT: Final = "{}"
 COUNTS: Final = (
     "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
@@ -102,6 +104,7 @@ def completion_of(body: bytes, answer: AnswerBody) -> Completion:
         tool_calls=calls,
         finish_reason=finish_of(answer.stop_reason),
         usage=usage_of(answer.usage),
+        has_media=any(block.type not in TOLD for block in blocks),
     )
 
 
@@ -135,13 +138,20 @@ def answer_of(completion: Completion) -> Answer:
         finish_reason=finish_of(body.stop_reason) or "stop",
         stop_sequence=body.stop_sequence,
     )
-    others = [block.type for block in body.content or () if block.type not in TOLD]
     return Answer(
         id=body.id or "",
         choices=(choice,),
         usage=completion.usage,
-        lost=tuple(dict.fromkeys(others)),
+        lost=tuple(dict.fromkeys(one for block in body.content or () for one in lost_of(block))),
     )
+
+
+def lost_of(block: AnswerBlock) -> Iterator[str]:
+    """What of a block, or of its beginning, has no words in the internal language, by name."""
+    if block.type and block.type not in TOLD:
+        yield block.type
+    if bytes(block.citations) not in NONE:
+        yield CITATIONS
 
 
 def body_of(raw: bytes) -> AnswerBody:

@@ -7,7 +7,14 @@ import msgspec
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.providers.anthropic_errors import vendor_fault
-from cluster_gw.providers.anthropic_facts import NO_INPUT, finish_of, larger, usage_of
+from cluster_gw.providers.anthropic_facts import (
+    CITATIONS,
+    NO_INPUT,
+    finish_of,
+    larger,
+    lost_of,
+    usage_of,
+)
 from cluster_gw.providers.framed_stream import LIFE_EVENTS, FramedStreamDecoder
 from cluster_gw.providers.openai_errors import document_of, malformed_fault
 from cluster_gw.wire.anthropic_answer import (
@@ -30,6 +37,7 @@ from cluster_gw.wire.openai_chat import DONE
 from cluster_gw.wire.sse import SseFrame
 
 ERROR: Final = "error"
+CITED: Final = "citations_delta"
 MAX_KEPT: Final = 4 * 1_048_576  # bytes of calls: nobody calls like that, and it must have a bound
 CALL_OVERHEAD: Final = 256
 LIFE: Final = frozenset(name.decode() for name in LIFE_EVENTS)
@@ -121,7 +129,14 @@ class AnthropicStreamDecoder(FramedStreamDecoder):
             call.has_pieces = True
             piece = ToolCallDelta(index=call.number, arguments=delta.partial_json)
             return StreamEvent(raw=data, name=name, tool_calls=(piece,))
-        return StreamEvent(raw=data, name=name, is_structure=not is_blank(delta))
+        is_cited = delta.type == CITED
+        return StreamEvent(
+            raw=data,
+            name=name,
+            is_structure=not is_blank(delta),
+            lost=self._newly_lost(CITATIONS) if is_cited else (),
+            unsaid=len(delta.partial_json or ""),
+        )
 
     def _begun(self, index: int, block: AnswerBlock, data: bytes, name: bytes) -> StreamEvent:
         if block.type == "tool_use":
@@ -144,6 +159,7 @@ class AnthropicStreamDecoder(FramedStreamDecoder):
             text=(block.text or "") if block.type == "text" else "",
             reasoning=(block.thinking or "") if block.type == "thinking" else "",
             is_structure=True,
+            lost=self._newly_lost(*lost_of(block)),
         )
 
     def _stopped(self, index: int, data: bytes, name: bytes) -> StreamEvent:

@@ -8,6 +8,8 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.wire.sse import SseFrame, SseFramer
 
 LONGEST_END: Final = 64  # an end marker with any blanks around it
+MOST_LOST: Final = 32  # names that are told; they are the vendor's, and must have a bound
+LOST_CHARACTERS: Final = 120
 LIFE_EVENTS: Final = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})
 
 
@@ -26,6 +28,7 @@ class FramedStreamDecoder(ABC):
         self._framer = SseFramer()
         self._is_over = False
         self._pings = 0
+        self._lost: set[str] = set()
 
     @property
     def signs_of_life(self) -> int:
@@ -59,6 +62,16 @@ class FramedStreamDecoder(ABC):
                 break
             self._take(frame, events)
         return events
+
+    def _newly_lost(self, *names: str) -> tuple[str, ...]:
+        """Those of some names for what has no words here that were not told before."""
+        told: list[str] = []
+        for name in names:
+            short = name[:LOST_CHARACTERS]
+            if short and short not in self._lost and len(self._lost) < MOST_LOST:
+                self._lost.add(short)
+                told.append(short)
+        return tuple(told)
 
     @abstractmethod
     def _take(self, frame: SseFrame, events: list[StreamEvent]) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Final
 
 from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Text, Thinking, ToolUse
@@ -16,6 +15,8 @@ from cluster_gw.providers.gemini_facts import (
     has_media,
     is_blocked,
     is_spoken,
+    is_unknown,
+    lost_of,
     medium_of,
     parts_of,
     read_body,
@@ -26,8 +27,6 @@ from cluster_gw.providers.gemini_facts import (
 )
 from cluster_gw.providers.openai_errors import malformed_fault
 from cluster_gw.wire.gemini import SIGNED, AnswerBody, Candidate, SpokenPart
-
-UNKNOWN: Final = "a part of another kind"
 
 
 def completion_of(raw: bytes, body: AnswerBody, secret: str | None) -> Completion | Fault:
@@ -55,7 +54,7 @@ def completion_of(raw: bytes, body: AnswerBody, secret: str | None) -> Completio
         tool_calls=calls,
         finish_reason=end_of(first),
         usage=usage,
-        has_media=has_media(parts),
+        has_media=has_media(parts) or any(map(is_unknown, parts)),
     )
 
 
@@ -67,18 +66,12 @@ def answer_of(completion: Completion) -> Answer:
     else:
         numbers = itertools.count(1)
         choices = tuple([choice_of(one, numbers) for one in body.candidates or ()])
-    parts = [part for one in body.candidates or () for part in parts_of(one)]
     return Answer(
         id=body.response_id or "",
         choices=choices,
         usage=completion.usage,
-        lost=(UNKNOWN,) if any(map(is_unknown, parts)) else (),
+        lost=tuple(dict.fromkeys(name for one in body.candidates or () for name in lost_of(one))),
     )
-
-
-def is_unknown(part: SpokenPart) -> bool:
-    """Whether a part is of a kind that only this vendor knows, such as code that it ran."""
-    return part.text is None and not is_spoken(part) and not part.thought_signature
 
 
 def choice_of(candidate: Candidate, numbers: Iterator[int]) -> Choice:

@@ -50,6 +50,10 @@ FAILURES: Final = frozenset(
     | {"MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE"}
 )
 """Ends that are no answer when nothing was said before them: the model failed, another may not."""
+UNKNOWN: Final = "a part of another kind"
+GROUNDING: Final = "groundingMetadata"
+CITATIONS: Final = "citationMetadata"
+NO_MEMBER: Final = frozenset({b"", b"null", b"{}"})
 NO_REASON: Final = frozenset({None, "", "FINISH_REASON_UNSPECIFIED"})
 
 
@@ -92,6 +96,21 @@ def parts_of(candidate: Candidate) -> list[SpokenPart]:
 def is_spoken(part: SpokenPart) -> bool:
     """Whether a part is something to hand on."""
     return bool(part.text or part.function_call is not None or part.inline_data or part.file_data)
+
+
+def is_unknown(part: SpokenPart) -> bool:
+    """Whether a part is of a kind that only this vendor knows, such as code that it ran."""
+    return part.text is None and not is_spoken(part) and not part.thought_signature
+
+
+def lost_of(candidate: Candidate) -> Iterator[str]:
+    """What a candidate says that nothing in the internal language stands for, by name."""
+    if any(map(is_unknown, parts_of(candidate))):
+        yield UNKNOWN
+    if bytes(candidate.grounding_metadata) not in NO_MEMBER:
+        yield GROUNDING
+    if bytes(candidate.citation_metadata) not in NO_MEMBER:
+        yield CITATIONS
 
 
 def text_of(parts: list[SpokenPart]) -> str:

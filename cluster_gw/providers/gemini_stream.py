@@ -21,6 +21,7 @@ from cluster_gw.providers.gemini_facts import (
     has_media,
     is_blocked,
     is_spoken,
+    lost_of,
     media_of,
     parts_of,
     read_body,
@@ -131,13 +132,16 @@ class GeminiStreamDecoder(FramedStreamDecoder):
             is_plain=True,
         )
         is_alone = len(shares) == 1 and not shares[0][0]
-        if is_alone and not ended and all(map(is_words, parts)):
+        lost = self._newly_lost(*[name for one in candidates for name in lost_of(one)])
+        if is_alone and not ended and not lost and all(map(is_words, parts)):
             return event  # the common frame
         calls = calls_of(parts, self._numbers)
+        pieces = self._pieces(shares, calls)
         return msgspec.structs.replace(
             event,
-            tool_calls=calls,
-            pieces=() if is_alone else self._pieces(shares, calls),
+            tool_calls=pieces[0][1].tool_calls if is_alone else calls,
+            pieces=() if is_alone else pieces,
+            lost=lost,
             finish_reason=reasons[0] if reasons else None,
             ended_choices=tuple(ended),
             signature=proof_of(parts),

@@ -1,12 +1,23 @@
 """A chat completion as an answer of the internal language, for a client of another dialect."""
 
+from typing import Final
+
 from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion
 from cluster_gw.providers.openai_facts import calls_of, images_of, reasoning_of
 from cluster_gw.providers.openai_tolerant import bend_answer
-from cluster_gw.wire.json_codec import UnexpectedShapeError, UnpairedSurrogateError, read_any
-from cluster_gw.wire.openai_chat import ANSWER_READER, AnswerBody, AnswerChoice
+from cluster_gw.wire.json_codec import (
+    InvalidJsonError,
+    UnexpectedShapeError,
+    UnpairedSurrogateError,
+    read_any,
+)
+from cluster_gw.wire.openai_chat import ANNOTATED_READER, ANSWER_READER, AnswerBody, AnswerChoice
+
+ANNOTATIONS: Final = "annotations"
+NAME: Final = b'"annotations"'
+NONE: Final = frozenset({b"", b"null", b"[]"})
 
 
 def answer_of(completion: Completion) -> Answer:
@@ -15,7 +26,20 @@ def answer_of(completion: Completion) -> Answer:
     return Answer(
         choices=tuple(choice_of(choice) for choice in body.choices or ()),
         usage=completion.usage,
+        lost=(ANNOTATIONS,) if is_annotated(completion.raw) else (),
     )
+
+
+def is_annotated(raw: bytes) -> bool:
+    """Whether a message says where its words were found, which no other dialect is told."""
+    if NAME not in raw:
+        return False
+    try:
+        choices = ANNOTATED_READER.read(raw).choices or ()
+    except (InvalidJsonError, UnexpectedShapeError):
+        return False
+    messages = [choice.message for choice in choices if choice.message is not None]
+    return any(bytes(message.annotations) not in NONE for message in messages)
 
 
 def body_of(raw: bytes) -> AnswerBody:

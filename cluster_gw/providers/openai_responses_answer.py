@@ -1,20 +1,19 @@
 """A buffered answer of the Responses dialect: its facts, and the whole of it."""
 
-from typing import Final
-
 from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Part, Refusal, Text, Thinking, ToolUse
 from cluster_gw.canonical.events import Completion, ToolCallDelta
 from cluster_gw.providers.openai_responses_facts import (
+    FUNCTION_CALL,
     IMAGE,
     MESSAGE,
     REASONING,
-    call_arguments,
+    TOLD,
     call_id,
     call_name,
     image_of,
-    is_call,
     kept_as,
+    lost_of,
     reason_of_cut,
     reason_of_whole,
     signature_of,
@@ -24,21 +23,20 @@ from cluster_gw.providers.openai_responses_facts import (
 from cluster_gw.wire.json_codec import UnpairedSurrogateError, read_any, write
 from cluster_gw.wire.openai_responses import RESPONSE_READER, OutputItem, ResponseBody
 
-FUNCTION_CALL: Final = "function_call"
-TOLD: Final = frozenset({REASONING, MESSAGE, FUNCTION_CALL, IMAGE})
-
 
 def completion_of(body: bytes, answer: ResponseBody) -> Completion:
     """The facts of a sound answer."""
     output = answer.output or []
     calls = tuple(
         ToolCallDelta(index=place, id=call_id(item), name=call_name(item), arguments=arguments)
-        for place, item in enumerate(filter(is_call, output))
-        for arguments in (call_arguments(item),)
+        for place, item in enumerate(item for item in output if item.type == FUNCTION_CALL)
+        for arguments in (item.arguments or "",)
     )
     text = "".join([said_by(item) for item in output])
     thoughts = sum(len(thought_of(item)) for item in output if item.type == REASONING)
+    own = [item for item in output if item.type not in TOLD]
     called = sum(len(call.name or "") + len(call.arguments) for call in calls)
+    called += sum(len(item.input or "") for item in own)
     return Completion(
         raw=body,
         text=text,
@@ -47,7 +45,7 @@ def completion_of(body: bytes, answer: ResponseBody) -> Completion:
         finish_reason=finish_of(answer),
         usage=usage_of(answer.usage),
         kept_as=kept_as(answer),
-        has_media=any(map(image_of, output)),
+        has_media=bool(own) or any(map(image_of, output)),
     )
 
 
@@ -104,9 +102,7 @@ def answer_of(completion: Completion) -> Answer:
         id=answer.id or "",
         choices=(Choice(parts=tuple(parts), finish_reason=completion.finish_reason or "stop"),),
         usage=completion.usage,
-        lost=tuple(
-            dict.fromkeys(item.type for item in answer.output or () if item.type not in TOLD)
-        ),
+        lost=tuple(dict.fromkeys(name for item in answer.output or () for name in lost_of(item))),
     )
 
 

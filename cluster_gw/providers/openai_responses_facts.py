@@ -1,6 +1,6 @@
 """What items, usage and ends of the Responses dialect say in the internal language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -21,7 +21,10 @@ MESSAGE: Final = "message"
 REASONING: Final = "reasoning"
 IMAGE: Final = "image_generation_call"
 TEXT_READER: Final = JsonReader[str](str)
-SPOKEN: Final = frozenset({MESSAGE, REASONING})
+FUNCTION_CALL: Final = "function_call"
+ANNOTATIONS: Final = "annotations"
+NONE: Final = frozenset({b"", b"null", b"[]"})
+TOLD: Final = frozenset({REASONING, MESSAGE, FUNCTION_CALL, IMAGE})
 BETWEEN_SUMMARIES: Final = "\n\n"
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -46,13 +49,8 @@ def usage_of(usage: ResponseUsage | None) -> Usage | None:
     )
 
 
-def is_call(item: OutputItem) -> bool:
-    """Whether something is done rather than said: a function, or one of the vendor's own tools."""
-    return item.type not in SPOKEN
-
-
 def call_name(item: OutputItem) -> str:
-    """The name of what is called; the vendor's own tools are known by their kind."""
+    """The name of what is called."""
     return item.name or item.type
 
 
@@ -61,9 +59,12 @@ def call_id(item: OutputItem) -> str | None:
     return item.call_id or item.id
 
 
-def call_arguments(item: OutputItem) -> str:
-    """Arguments of a function, or the free text of a custom tool."""
-    return item.arguments or item.input or ""
+def lost_of(item: OutputItem) -> Iterator[str]:
+    """What of an item has no words in the internal language, by name."""
+    if item.type and item.type not in TOLD:
+        yield item.type
+    if any(bytes(part.annotations) not in NONE for part in item.content or ()):
+        yield ANNOTATIONS
 
 
 def reason_of_cut(details: Incomplete | None) -> str:

@@ -10,15 +10,16 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.providers.framed_stream import LIFE_EVENTS, LONGEST_END, FramedStreamDecoder
 from cluster_gw.providers.openai_errors import document_of, in_band_fault, malformed_fault
 from cluster_gw.providers.openai_responses_facts import (
+    ANNOTATIONS,
     BETWEEN_SUMMARIES,
+    FUNCTION_CALL,
     IMAGE,
     REASONING,
-    call_arguments,
     call_id,
     call_name,
     image_of,
-    is_call,
     kept_as,
+    lost_of,
     reason_of_cut,
     reason_of_whole,
     signature_of,
@@ -50,7 +51,7 @@ PIECES: Final = frozenset(
 ALL_ARGUMENTS: Final = "response.function_call_arguments.done"
 ADDED: Final = "response.output_item.added"
 DONE: Final = "response.output_item.done"
-FUNCTION_CALL: Final = "function_call"
+ANNOTATED: Final = "response.output_text.annotation.added"
 MAX_CALLS: Final = 4096  # nobody calls so many; what is kept of them must have a bound
 END: Final = b"[DONE]"
 
@@ -149,6 +150,9 @@ class ResponsesStreamDecoder(FramedStreamDecoder):
             return StreamEvent(raw=data, name=name, text=delta, is_refusal=True)
         if kind == NEXT_THOUGHT and body.summary_index > 0:
             return StreamEvent(raw=data, name=name, reasoning=BETWEEN_SUMMARIES)
+        if kind == ANNOTATED:
+            lost = self._newly_lost(ANNOTATIONS)
+            return StreamEvent(raw=data, name=name, is_structure=True, lost=lost)
         return StreamEvent(raw=data, name=name, is_structure=True)
 
     def _item(self, data: bytes, name: bytes, body: EventBody, item: OutputItem) -> StreamEvent:
@@ -168,16 +172,17 @@ class ResponsesStreamDecoder(FramedStreamDecoder):
             return StreamEvent(
                 raw=data, name=name, media=media, has_media=bool(media), is_structure=True
             )
-        if not is_call(item):
-            return StreamEvent(raw=data, name=name, is_structure=True)
+        if item.type != FUNCTION_CALL:
+            lost = self._newly_lost(*lost_of(item))
+            return StreamEvent(raw=data, name=name, is_structure=True, lost=lost)
         if place in self._calls:
-            return self._called(data, name, place, self._rest_of(place, call_arguments(item)))
+            return self._called(data, name, place, self._rest_of(place, item.arguments or ""))
         if len(self._calls) >= MAX_CALLS:
             fault = Fault(kind=FaultKind.TOO_LARGE, message="too many calls of tools")
             return StreamEvent(raw=data, name=name, fault=fault)
-        self._has_functions = self._has_functions or item.type == FUNCTION_CALL
+        self._has_functions = True
         number = self._calls[place] = len(self._calls)
-        arguments = call_arguments(item)
+        arguments = item.arguments or ""
         self._told[place] = len(arguments)
         call = ToolCallDelta(
             index=number, id=call_id(item), name=call_name(item), arguments=arguments
@@ -188,7 +193,8 @@ class ResponsesStreamDecoder(FramedStreamDecoder):
         """More of a call that has begun."""
         number = self._calls.get(place)
         if number is None or not arguments:
-            return StreamEvent(raw=data, name=name, is_structure=True)
+            # What is written for a tool that only this vendor knows counts all the same.
+            return StreamEvent(raw=data, name=name, is_structure=True, unsaid=len(arguments))
         self._told[place] += len(arguments)
         call = ToolCallDelta(index=number, arguments=arguments)
         return StreamEvent(raw=data, name=name, tool_calls=(call,))

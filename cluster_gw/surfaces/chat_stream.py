@@ -83,7 +83,9 @@ class ChunkStream(ABC):
         choices = [self._choice(index, piece) for index, piece in pieces]
         said = [choice for choice in choices if choice is not None]
         frame = self._frame(said, extensions) if said else b""
-        return frame + unsaid_comment(event, self._says) if event.has_media else frame
+        if event.has_media or event.lost:
+            frame += unsaid_comment(event, self._says)
+        return frame
 
     def done(self) -> bytes:
         """Usage where the client asked for it, and the end marker."""

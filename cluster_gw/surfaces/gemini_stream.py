@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from cluster_gw.canonical.conversation import ToolUse
+from cluster_gw.canonical.conversation import Media, ToolUse
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta, Usage
 from cluster_gw.errors import ErrorBody
 from cluster_gw.surfaces.base import StreamHead
@@ -24,6 +24,7 @@ from cluster_gw.surfaces.gemini_answer import (
     thought_json,
 )
 from cluster_gw.surfaces.gemini_errors import error_body
+from cluster_gw.surfaces.unsaid import unsaid_comment
 from cluster_gw.wire.json_codec import write
 from cluster_gw.wire.sse import encode_comment, encode_data
 
@@ -41,6 +42,9 @@ class Framing(Protocol):
     def frame(self, payload: bytes) -> bytes:
         """The bytes of one frame."""
 
+    def comment(self, event: StreamEvent) -> bytes:
+        """What names the loss of an event; nothing where the frames leave no room for it."""
+
     def end(self) -> bytes:
         """What follows the last frame."""
 
@@ -53,6 +57,10 @@ class EventFraming:
     def frame(self, payload: bytes) -> bytes:
         """One event."""
         return encode_data(payload)
+
+    def comment(self, event: StreamEvent) -> bytes:
+        """Comment lines."""
+        return unsaid_comment(event, lambda part: isinstance(part, Media))
 
     def end(self) -> bytes:
         """Nothing: the connection says it."""
@@ -71,6 +79,10 @@ class ArrayFraming:
         """One item, with what stands before it."""
         before, self._before = self._before, b",\n"
         return before + payload
+
+    def comment(self, event: StreamEvent) -> bytes:  # noqa: ARG002 - JSON has no comments
+        """Nothing."""
+        return b""
 
     def end(self) -> bytes:
         """The end of the array, which may have stayed empty."""
@@ -224,7 +236,8 @@ class WrittenStream:
             parts = self._candidates[index].take(piece)
             if parts:
                 said.append(candidate_json(index, parts))
-        return self._frame(said) if said else b""
+        frame = self._frame(said) if said else b""
+        return frame + self._framing.comment(event) if event.lost else frame
 
     def done(self) -> bytes:
         """The frame that ends the answer, and the end of the framing."""

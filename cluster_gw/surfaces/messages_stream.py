@@ -76,7 +76,9 @@ class WrittenMessages:
             self._extensions = extensions
         frames = self._blocks.take(event)
         frames = self._begun(frames) if frames else b""
-        return frames + unsaid_comment(event, says) if event.has_media else frames
+        if event.has_media or event.lost:
+            frames += unsaid_comment(event, says)
+        return frames
 
     def done(self) -> bytes:
         """The end of the last block, why the answer ended, usage, and the end."""

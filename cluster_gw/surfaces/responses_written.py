@@ -106,7 +106,7 @@ class WrittenStream:
             self._show(media, frames)
         for delta in event.tool_calls:
             self._call(delta, frames)
-        if event.has_media:
+        if event.has_media or event.lost:
             frames.append(unsaid_comment(event, says))
         return b"".join(frames)
 

@@ -20,10 +20,16 @@ def unsaid_of(answer: Answer, says: Callable[[Part], bool]) -> tuple[str, ...]:
 
 
 def unsaid_comment(event: StreamEvent, says: Callable[[Part], bool]) -> bytes:
-    """The same of what is shown in a stream, as a comment line: its headers are history."""
+    """The same of what is shown or lost in a stream, as comment lines: its headers are history."""
     media = (*event.media, *(one for _, piece in event.pieces for one in piece.media))
-    kinds = dict.fromkeys(kind_of(part) for part in media if not says(part))
-    return b"".join([encode_comment(b"dropped answer: " + kind.encode()) for kind in kinds])
+    shown = [kind_of(part) for part in media if not says(part)]
+    kinds = dict.fromkeys((*event.lost, *shown))
+    return b"".join([encode_comment(b"dropped answer: " + line_of(kind)) for kind in kinds])
+
+
+def line_of(name: str) -> bytes:
+    """A name, which may be the vendor's, without line ends."""
+    return " ".join(name.split()).encode("utf-8", "replace")
 
 
 def kind_of(part: Part) -> str:

@@ -36,6 +36,7 @@ class AnswerBlock(msgspec.Struct):
     id: str | None = None
     name: str | None = None
     input: msgspec.Raw = NOTHING
+    citations: msgspec.Raw = NOTHING
 
 
 class AnswerBody(msgspec.Struct):

@@ -126,6 +126,8 @@ class Candidate(msgspec.Struct, rename="camel"):
     finish_reason: str | None = None
     finish_message: str | None = None
     index: int | None = None
+    grounding_metadata: msgspec.Raw = NOTHING
+    citation_metadata: msgspec.Raw = NOTHING
 
 
 class AnswerBody(msgspec.Struct, rename="camel"):

@@ -193,6 +193,25 @@ class AnswerBody(msgspec.Struct):
     error: msgspec.Raw | None = None
 
 
+class AnnotatedMessage(msgspec.Struct):
+    """What stands beside the words of a message, such as where they were found."""
+
+    annotations: msgspec.Raw = msgspec.Raw()
+
+
+class AnnotatedChoice(msgspec.Struct):
+    """One choice of a buffered answer, as far as its message is annotated."""
+
+    message: AnnotatedMessage | None = None
+
+
+class AnnotatedBody(msgspec.Struct):
+    """A buffered answer, read again for another dialect where it holds annotations."""
+
+    choices: list[AnnotatedChoice] | None = None
+
+
+ANNOTATED_READER: Final = JsonReader[AnnotatedBody](AnnotatedBody)
 CHAT_READER: Final = JsonReader[ChatBody](ChatBody)
 MESSAGES_READER: Final = JsonReader[list[Message]](Messages)
 CHUNK_READER: Final = JsonReader[ChunkBody](ChunkBody)

@@ -96,6 +96,7 @@ class OutputPart(msgspec.Struct):
     type: str = ""
     text: str | None = None
     refusal: str | None = None
+    annotations: msgspec.Raw = msgspec.Raw()
 
 
 class OutputItem(msgspec.Struct):

@@ -166,6 +166,8 @@ class Peek:
     def _ended(self) -> PeekResult:
         if self._call is not None or self._accept_empty or self._is_refused:
             return COMMIT
+        if any(event.lost for event in self.held):
+            return COMMIT  # what a tool of the vendor's own did is as little nothing as a call is
         return rejected(EMPTY, "ended without text and without a tool call")
 
     def _bounded(self, event: StreamEvent) -> PeekResult:

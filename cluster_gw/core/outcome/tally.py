@@ -46,6 +46,7 @@ class Tally:
             self.usage = event.usage
         if event.is_plain:
             return
+        self.characters += event.unsaid
         for call in event.tool_calls:
             self.characters += len(call.arguments) + len(call.name or "")
         self._ended.update(event.ended_choices)
