@@ -1,7 +1,7 @@
 """What an answer says that its conversation will need again: thoughts beside calls, and its words.
 
-Folded event by event, as a stream goes by, or read off a whole answer. Bounded: what is longer than
-could be kept is not gathered.
+Folded event by event, as a stream goes by, or read off a whole answer. Bounded, in bytes as well,
+however tiny the pieces of a stream are: what is longer than could be kept is not gathered.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,8 @@ MOST_CALLS: Final = 64
 MOST_ARGUMENTS: Final = 262_144
 """Characters of the arguments of the first call; with more its turn is not known again, and no more
 than these are looked at in one request: to read them takes time."""
+MOST_LABELS: Final = 262_144
+"""Characters of ids, names and proofs of all calls; no record has room for more."""
 
 
 class FirstCall(NamedTuple):
@@ -37,13 +39,14 @@ class Heard:
         most_words: of its text.
 
     Attributes:
-        is_too_long: it thought more than could be kept, or its first call is too long.
+        is_too_long: it thought more than could be kept, or its calls are too long.
     """
 
     __slots__ = (
         "_argued",
         "_arguments",
         "_ids",
+        "_labelled",
         "_most_thoughts",
         "_most_words",
         "_said",
@@ -58,14 +61,14 @@ class Heard:
         self.is_too_long = False
         self._most_thoughts = most_thoughts
         self._most_words = most_words
-        self._thoughts: list[str] = []
+        self._thoughts = bytearray()  # a list of tiny pieces would take 60 times their size
         self._thought = 0
-        self._words = ""
+        self._words = bytearray()
         self._said = 0
         self._ids: list[tuple[int, str, str]] = []
         self._signatures: list[str] = []
-        self._arguments: list[str] = []
-        self._argued = 0
+        self._arguments = bytearray()
+        self._argued = self._labelled = 0
 
     def add(self, event: StreamEvent) -> None:
         """Take one event of a stream with a single answer into account."""
@@ -93,14 +96,14 @@ class Heard:
         if not self._ids or self.is_too_long:
             return None
         index, call_id, name = self._ids[0]
-        return FirstCall(call_id or unnamed(index), name, "".join(self._arguments))
+        return FirstCall(call_id or unnamed(index), name, text_of(self._arguments))
 
     @property
     def last_words(self) -> FirstCall | None:
         """What stands for an answer without calls; None where there are some, or it is too long."""
         if self._ids or self.is_too_long or self._said > self._most_words:
             return None
-        return words_of(self._words)
+        return words_of(self.words)
 
     @property
     def wants_words(self) -> bool:
@@ -110,7 +113,7 @@ class Heard:
     @property
     def thoughts(self) -> str:
         """All that it thought; empty where that was not wanted."""
-        return "".join(self._thoughts)
+        return text_of(self._thoughts)
 
     @property
     def signatures(self) -> tuple[str, ...]:
@@ -120,25 +123,34 @@ class Heard:
     @property
     def words(self) -> str:
         """The beginning of its text."""
-        return self._words
+        return text_of(self._words)
 
     def _think(self, text: str) -> None:
         if not self._most_thoughts or self.is_too_long:
             return
         self._thought += len(text)
         if self._thought > self._most_thoughts:
-            self.is_too_long = True
-            self._thoughts.clear()
+            self._give_up()
         else:
-            self._thoughts.append(text)
+            self._thoughts += bytes_of(text)
 
     def _say(self, text: str) -> None:
-        left = self._most_words - len(self._words)
+        left = self._most_words - self._said
         self._said += len(text)
         if left > 0:
-            self._words += text[:left]
+            self._words += bytes_of(text[:left])
+
+    def _give_up(self) -> None:
+        """Gather no more of thoughts and calls; that there was one is still known."""
+        self.is_too_long = True
+        self._thoughts, self._arguments = bytearray(), bytearray()
+        self._signatures = []
+        self._ids = [(index, "", "") for index, _, _ in self._ids[:1]]
 
     def _call(self, delta: ToolCallDelta) -> None:
+        if self.is_too_long and self._ids:
+            return
+        self._labelled += len(delta.id or "") + len(delta.name or "") + len(delta.signature)
         place = self._place_of(delta)
         if place is None:
             if len(self._ids) >= MOST_CALLS:
@@ -152,8 +164,9 @@ class Heard:
             self._signatures[place] = self._signatures[place] or delta.signature
         if not place and delta.arguments:
             self._argued += len(delta.arguments)
-            self._arguments.append(delta.arguments)
-            self.is_too_long = self.is_too_long or self._argued > MOST_ARGUMENTS
+            self._arguments += bytes_of(delta.arguments)
+        if self._argued > MOST_ARGUMENTS or self._labelled > MOST_LABELS:
+            self._give_up()
 
     def _place_of(self, delta: ToolCallDelta) -> int | None:
         """The call that a fragment belongs to; None for a new one.
@@ -165,6 +178,16 @@ class Heard:
             if index == delta.index and (not delta.id or call_id in {"", delta.id}):
                 return place
         return None
+
+
+def bytes_of(text: str) -> bytes:
+    """A piece of a text as it is gathered; halves of an emoji keep their place."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(gathered: bytearray) -> str:
+    """All pieces of a text."""
+    return gathered.decode("utf-8", "surrogatepass")
 
 
 def unnamed(index: int) -> str:

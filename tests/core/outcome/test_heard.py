@@ -1,5 +1,7 @@
+import tracemalloc
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +9,8 @@ from cluster_gw.canonical.answer import Answer, Choice
 from cluster_gw.canonical.conversation import Text, Thinking, ToolUse
 from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.core.outcome.heard import MOST_ARGUMENTS, FirstCall, Heard, first_of
+
+PIECES = 4_000
 
 
 def heard(*events: StreamEvent, **most: int) -> Heard:
@@ -46,6 +50,49 @@ def test_any_split_of_an_answer_is_heard_as_the_whole(cuts: list[int]) -> None:
     for one in (found, whole):
         assert one.first_call == FirstCall("c1", "weather", arguments)
         assert (one.thoughts, one.words, one.signatures) == (thought, "well ", ("s",))
+
+
+@pytest.mark.parametrize("piece", ["\N{DUCK}", "ab"])
+def test_tiny_pieces_take_little_more_than_what_they_say(piece: str) -> None:
+    found = Heard(most_thoughts=MOST_ARGUMENTS, most_words=MOST_ARGUMENTS)
+    found.add(call(id="c1", name="x"))
+    tracemalloc.start()
+    for _ in range(PIECES):
+        fresh = "".join([piece[:1], piece[1:]])
+        found.add(
+            StreamEvent(text=fresh, reasoning=fresh, tool_calls=(ToolCallDelta(arguments=fresh),))
+        )
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found.words == found.thoughts == piece * PIECES
+    assert found.first_call == FirstCall("c1", "x", piece * PIECES)
+    assert kept <= 1.3 * 3 * len(piece.encode()) * PIECES
+
+
+def test_nothing_is_gathered_behind_what_is_too_long() -> None:
+    found = Heard(most_thoughts=MOST_ARGUMENTS, most_words=5)
+    found.add(call("x" * MOST_ARGUMENTS, id="c1", name="x"))
+    tracemalloc.start()
+    for _ in range(20):
+        found.add(call("".join(["x"] * 50_000)))
+        found.add(StreamEvent(reasoning="".join(["x"] * 50_000)))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found.is_too_long
+    assert (found.thoughts, found.first_call) == ("", None)
+    assert kept < 60_000
+
+
+def test_endless_names_and_proofs_of_calls_are_not_gathered() -> None:
+    found = Heard(most_thoughts=10)
+    for number in range(10):
+        found.add(call("{}", index=number, id=f"c{number}", name="x" * 40_000))
+
+    assert found.is_too_long
+    assert found.signatures == ()
+    assert found.last_words is None  # it called something
 
 
 def test_fragments_of_parallel_calls_stay_apart() -> None:
