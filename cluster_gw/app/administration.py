@@ -29,4 +29,5 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         penalties=engine.penalties,
         windows=engine.windows,
         health=KeyReports(engine.deps.current, engine.health, engine.deps.log),
+        cache=engine.cache_index,
     )

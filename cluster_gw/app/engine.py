@@ -43,6 +43,7 @@ from cluster_gw.server.stranger_guard import StrangerGuard
 from cluster_gw.store.admission import Admissions
 from cluster_gw.store.alone import SHARED, Alone, LostPolicy
 from cluster_gw.store.bonds import Bonds
+from cluster_gw.store.cache_index import CacheIndex
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Holds
 from cluster_gw.store.cursor import Cursors
@@ -306,6 +307,11 @@ class Engine:
             return self._admissions.pending + self._alone.journal.unwritten
         self._alone.flush()
         return await self._admissions.drain(SETTLE_WITHIN_S)
+
+    @property
+    def cache_index(self) -> CacheIndex:
+        """Which answers are stored in the response cache."""
+        return CacheIndex(self._side.redis, self._scripts, self._keys)
 
     @property
     def is_redis_used(self) -> bool:

@@ -19,10 +19,11 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.view import View, build_view
 from cluster_gw.server.explaining import Scene
 from cluster_gw.server.serving import Serving
-from cluster_gw.settings import Loaded
+from cluster_gw.settings import Loaded, Settings
 from cluster_gw.settings.loading import Base, read_base
 from cluster_gw.settings.overlay import merge, patches_of, read_table
 from cluster_gw.store.bonds import Bonds
+from cluster_gw.store.cache_index import CacheIndex
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.estimates import Estimates
@@ -49,10 +50,13 @@ class Inspection:
         client: connected.
         base: the document of the file.
         prefix: of every key.
+        cache_url: where answers are stored; None for there.
     """
 
-    def __init__(self, client: RedisClient, base: Base, prefix: str) -> None:
-        self._client, self._base = client, base
+    def __init__(
+        self, client: RedisClient, base: Base, prefix: str, cache_url: str | None = None
+    ) -> None:
+        self._client, self._base, self._cache_url = client, base, cache_url
         scripts, keys = load_scripts(), Keys(prefix)
         self._scripts, self._keys = scripts, keys
         nothing_settled = SettlementQueue(
@@ -97,11 +101,39 @@ class Inspection:
             turns=KeyTurns(),
         )
 
-    async def _serving(self) -> Serving:
-        """The file with what was changed through the admin API over it, as a worker takes it."""
+    async def settings(self) -> tuple[Settings, int]:
+        """The file with what was changed through the admin API over it, as a worker takes it.
+
+        Returns:
+            It and its `config_version`.
+
+        Raises:
+            StoreLostError: Redis is away.
+            ConfigInvalidError: what was changed cannot be read.
+        """
         overlay = await Overlays(self._client, self._scripts, self._keys).read(NO_OVERLAY)
         merged = merge(self._base, patches_of(read_table(overlay.patches)))
-        return build_serving(merged.loaded.settings, config_version(overlay))
+        return merged.loaded.settings, config_version(overlay)
+
+    @contextlib.asynccontextmanager
+    async def cache_index(self) -> AsyncIterator[CacheIndex]:
+        """Which answers are stored, in whichever Redis they are.
+
+        Raises:
+            StoreLostError: nobody answers there.
+        """
+        url = self._cache_url
+        client = self._client if url is None else RedisClient(url, prefix=self._keys.prefix)
+        try:
+            if url is not None:
+                await client.start(REDIS_WITHIN_S)
+            yield CacheIndex(client, self._scripts, self._keys)
+        finally:
+            if url is not None:
+                await client.close()
+
+    async def _serving(self) -> Serving:
+        return build_serving(*await self.settings())
 
     async def _view(self, serving: Serving) -> View:
         snapshots = Snapshots(self._client, self._scripts, self._keys, worker_id=VISITOR)
@@ -143,11 +175,12 @@ async def visit(
     Raises:
         StoreLostError: nobody answers there.
     """
-    prefix = loaded.settings.redis.prefix
+    prefix, cache_url = loaded.settings.redis.prefix, loaded.settings.redis.cache_url
     base = read_base(loaded.source.text, environ, loaded.source.files)
     client = RedisClient(redis_url, prefix=prefix)
     try:
         await client.start(REDIS_WITHIN_S)
-        yield Inspection(client, base, prefix)
+        own = None if cache_url is None else cache_url.reveal()
+        yield Inspection(client, base, prefix, own)
     finally:
         await client.close()

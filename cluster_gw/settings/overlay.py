@@ -11,7 +11,7 @@ from cluster_gw.settings.loading import Base, Loaded, load_plain
 from cluster_gw.settings.patches import (
     EPOCHS,
     PUT_OVER,
-    ROUTING,
+    SECTIONS,
     Patch,
     PatchError,
     Plain,
@@ -23,7 +23,7 @@ from cluster_gw.wire.json_codec import nests_deeper
 
 MAX_CHARACTERS: Final = 1024 * 1024
 SETTINGS: Final = "settings"  # null removes there at every depth
-OF_ROUTING: Final = f"{SETTINGS}.{ROUTING}."
+OF_SECTIONS: Final = tuple(f"{SETTINGS}.{name}." for name in SECTIONS)
 MAX_GONE: Final = 256  # combos that are gone, whose epochs are still known
 
 Table = dict[str, dict[str, Plain]]
@@ -98,7 +98,7 @@ def patches_of(table: Table) -> tuple[Patch, ...]:
 
 
 def _patches(noun: str, name: str, fields: Plain) -> list[Patch]:
-    if (noun, name) != (SETTINGS, ROUTING):
+    if noun != SETTINGS or name not in SECTIONS:
         return [Patch(noun=noun, id=name, fields=fields)]
     return [
         Patch(noun=noun, id=f"{name}.{field}", fields={field: value})
@@ -204,7 +204,9 @@ def check_change(base: Base, patches: Iterable[Patch], names: Collection[str]) -
                 paths.append(place)
         return load_plain(plain, base).settings
     except PatchError as fault:
-        heads = [OF_ROUTING[:-1] if name.startswith(OF_ROUTING) else name for name in names]
+        heads = [
+            name.rpartition(".")[0] if name.startswith(OF_SECTIONS) else name for name in names
+        ]
         raise ConfigInvalidError([_shortened(fault.fault, heads)]) from None
     except ConfigInvalidError as fault:
         raise ConfigInvalidError([_shortened(line, paths) for line in fault.faults]) from None

@@ -15,7 +15,7 @@ from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
 from cluster_gw.settings.pool import MAX_ENTRIES
 from cluster_gw.settings.relays import route_of
-from cluster_gw.settings.sections import RoutingSettings
+from cluster_gw.settings.sections import CacheSettings, RoutingSettings
 
 COMBO_FIELDS: Final = (
     *("family", "strategy", "weights", "members", "order", "sticky", "strategy_options"),
@@ -26,10 +26,16 @@ MODEL_FIELDS: Final = (
     *("vision", "limits", "monthly_tokens", "quality_hint"),
 )
 KEY_FIELDS: Final = ("enabled", "models", "limits", "caps")
-ROUTING, DEFAULT_COMBO = "routing", "default_combo"
+ROUTING, CACHE, DEFAULT_COMBO = "routing", "cache", "default_combo"
+SECTIONS: Final = (ROUTING, CACHE)
+"""Of each field of these is a patch of its own."""
 EPOCHS: Final = "epochs"
 SETTING_FIELDS: Final = MappingProxyType(
-    {ROUTING: RoutingSettings.__struct_fields__, DEFAULT_COMBO: ("combo",)}
+    {
+        ROUTING: RoutingSettings.__struct_fields__,
+        CACHE: CacheSettings.__struct_fields__,
+        DEFAULT_COMBO: ("combo",),
+    }
 )
 WHOLE: Final = frozenset({"weights", "members", "order", "models", "forbidden_substrings"})
 """Fields that are replaced, not merged."""
@@ -43,7 +49,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         noun: `models`, `keys`, `profiles`, `combos`, `settings` or `epochs`.
         id: a route, the id of a key or combo, `default_combo`, or a field of the section `routing`
-            such as `routing.headroom`.
+            or `cache` such as `routing.headroom`.
         fields: their new values; of what they do not name the file says what holds.
     """
 
@@ -139,9 +145,9 @@ def _over_setting(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     _only(patch, SETTING_FIELDS[section_name])
     if section_name == DEFAULT_COMBO:
         return {**plain, DEFAULT_COMBO: patch.fields.get("combo")}, DEFAULT_COMBO
-    section = plain.get(ROUTING)
+    section = plain.get(section_name)
     before = section if isinstance(section, dict) else {}
-    return {**plain, ROUTING: merged(before, patch.fields)}, ROUTING
+    return {**plain, section_name: merged(before, patch.fields)}, section_name
 
 
 def _over_epoch(plain: Plain, patch: Patch) -> tuple[Plain, str]:

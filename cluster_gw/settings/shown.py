@@ -15,13 +15,15 @@ def show(settings: Settings) -> dict[str, Any]:
     """Give what can be changed through the admin API, as it holds now.
 
     Returns:
-        `models`, `keys` and `combos` as lists in declared order, `routing`, and `default_combo`.
+        `models`, `keys` and `combos` as lists in declared order, `routing`, `cache`, and
+        `default_combo`.
     """
     return {
         "models": [_model(model) for model in settings.models],
         "keys": [_key(key) for key in settings.keys],
         "combos": [_plain(combo) for combo in settings.combos],
         "routing": _plain(settings.routing),
+        "cache": _plain(settings.cache),
         "default_combo": settings.default_combo,
     }
 

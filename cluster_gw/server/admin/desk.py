@@ -8,6 +8,7 @@ import msgspec
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.server.admin.editor import Editor
 from cluster_gw.server.inference import Deps
+from cluster_gw.store.cache_index import CacheIndex
 from cluster_gw.store.request_records import RequestRecords
 
 ERRORS_LOOKBACK_MIN: Final = 30
@@ -75,6 +76,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         penalties: what is held against routes.
         windows: what those of keys count.
         health: what is known of keys.
+        cache: which answers are stored.
     """
 
     deps: Deps
@@ -84,6 +86,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     penalties: Penalties
     windows: Windows
     health: KeyHealth
+    cache: CacheIndex
 
     @property
     def config_version(self) -> int:

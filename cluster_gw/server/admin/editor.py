@@ -37,7 +37,7 @@ class Editor(Protocol):
         """`config_version` of this worker."""
 
     def shown(self) -> Mapping[str, Any]:
-        """`models`, `keys`, `combos`, `routing`, `default_combo` as they hold; no secret."""
+        """`models`, `keys`, `combos`, `routing`, `cache`, `default_combo`; no secret."""
 
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cluster_gw.server.admin.answers import answers_to_faults
+from cluster_gw.server.admin.cache import cache_routes
 from cluster_gw.server.admin.combos import combo_routes
 from cluster_gw.server.admin.config import config_routes
 from cluster_gw.server.admin.desk import Desk
@@ -39,6 +40,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     config_routes,
     explain_routes,
     request_routes,
+    cache_routes,
 )
 
 
