@@ -22,7 +22,7 @@ QUIET_RENEW_S: Final = 20.0
 RENEW_S: Final = 0.3
 LONGEST_S: Final = 1800.0
 """Nobody fetches longer; a lead that was forgotten is not renewed after that."""
-FEED_KEEP_MS: Final = 30_000
+FEED_KEEP_MS: Final = 10_000
 AT_ONCE: Final = 16
 DRAIN_S: Final = 0.5
 
@@ -83,6 +83,12 @@ class Leading:
         self.is_followed = True
         self._push()
 
+    def check(self) -> None:
+        """Find out whether others follow: it may not have been heard."""
+        if not (self.is_stale or self.is_over):
+            self._renewed_s = self._loop.time()
+            self._shared.spawn(self._renew())
+
     async def end(self) -> None:
         """The answer is whole: tell who follows, and wait a moment until that is written."""
         self.tail.close(Ended())
@@ -104,8 +110,9 @@ class Leading:
         self.stop()
 
     def _is_drained(self) -> bool:
+        """Whether nothing is left to tell: all is written, or what comes is not the answer."""
         is_packed = self._at == len(self.tail.pieces) and self._packed_end
-        return is_packed and not self._unacked
+        return (is_packed and not self._unacked) or isinstance(self.tail.end, Lost)
 
     def _push(self) -> None:
         if not (self._is_sending or self.is_stale or self.is_over) and self.is_followed:
@@ -147,20 +154,21 @@ class Leading:
 
     def _tick(self) -> None:
         now_s = self._loop.time()
-        if self.is_stale or now_s - self._begun_s > LONGEST_S:
+        if now_s - self._begun_s > LONGEST_S:
+            self.lose("forgotten")
+        if self.is_stale or self.is_over:
             return
         self._timer = self._loop.call_later(RENEW_S, self._tick)
         self._push()
         is_quiet = not self.is_followed and self._shared.is_heard()
         if now_s - self._renewed_s >= (QUIET_RENEW_S if is_quiet else RENEW_S * 0.9):
-            self._renewed_s = now_s
-            self._shared.spawn(self._renew())
+            self.check()
 
     async def _renew(self) -> None:
         status, _, *told = await self._place.run(
             "cache/renew",
-            [self._lead_key],
-            *(self._place.owner, self.tail.token, round(LEASE_S * MS_PER_S)),
+            [self._lead_key, self._feed_key],
+            *(self._place.owner, self.tail.token, round(LEASE_S * MS_PER_S), FEED_KEEP_MS),
         )
         if not status:
             self.is_stale = True

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.cache_codec import Entry
 from cluster_gw.store.client import RedisClient
-from cluster_gw.store.in_time import expire
-from cluster_gw.store.lane import Reply
+from cluster_gw.store.in_time import TooLateError, expire
+from cluster_gw.store.lane import MissedError, NotSentError, Reply
 from cluster_gw.store.packing import Template
 from cluster_gw.store.replies import ScriptMissingError
 
@@ -58,7 +59,9 @@ class Unavailable(msgspec.Struct, frozen=True):
     """The request goes on without the cache.
 
     Attributes:
-        reason: one word, for numbers: lost, slow, resting, unreadable, alien.
+        reason: one word, for numbers: `lost` (nobody is connected), `slow` (no answer in time),
+            `refused` (Redis did, as a full one does), `resting` (one of these a moment ago),
+            `unreadable` (what stands there is not ours), `alien` (who fetches it writes otherwise).
     """
 
     reason: str
@@ -124,3 +127,10 @@ class Looking:
         self._is_done = True
         if not self._future.done():
             self._future.set_exception(fault)
+
+
+def reason_of(fault: StoreLostError | ScriptContractError) -> str:
+    """Why Redis could not be asked, as one word."""
+    if isinstance(fault, NotSentError):
+        return "lost"
+    return "slow" if isinstance(fault, TooLateError | MissedError) else "refused"

@@ -10,7 +10,6 @@ from cluster_gw.store.cache_look import Lead
 from cluster_gw.store.cache_place import Place
 from cluster_gw.units import MS_PER_S
 
-LONGEST_TTL_S: Final = 28 * 86400.0
 JITTER: Final = 0.1
 INLINE_BYTES: Final = 128 * 1024  # what takes longer to pack than a turn of the loop may last
 STORED: Final = "stored"
@@ -55,7 +54,7 @@ class Writer:
         else:
             body = self._codec.encode(name, entry)
         jitter = 1 - JITTER + 2 * JITTER * self._draw()
-        ttl_ms = max(1, round(min(ttl_s, LONGEST_TTL_S) * jitter * MS_PER_S))
+        ttl_ms = max(1, round(ttl_s * jitter * MS_PER_S))
         counted = Counted(
             member=self._place.keys.cached_member(lead.digest),
             size_bytes=stored_bytes(len(body)),

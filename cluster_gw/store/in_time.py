@@ -11,6 +11,10 @@ LATE_LOOP_S: Final = 0.02
 GRACE_S: Final = 0.01
 
 
+class TooLateError(StoreLostError):
+    """No reply within the time that a request can spare."""
+
+
 def expire(future: asyncio.Future[Reply], loop: asyncio.AbstractEventLoop, due_s: float) -> None:
     """No reply in time; one that comes later is passed over.
 
@@ -25,4 +29,4 @@ def expire(future: asyncio.Future[Reply], loop: asyncio.AbstractEventLoop, due_s
         # This loop was blocked, not Redis: what has arrived is read first.
         loop.call_later(GRACE_S, expire, future, loop, math.inf)
     else:
-        future.set_exception(StoreLostError("redis did not answer in time"))
+        future.set_exception(TooLateError("redis did not answer in time"))

@@ -274,13 +274,13 @@ KEY_SHAPES: Final = (
     KeyShape(
         pattern="c4i:{cache}",
         type="zset",
-        ttl="32 days",
+        ttl="40 days",
         content="The index of stored answers: key without its prefix, score its last use (ms).",
     ),
     KeyShape(
         pattern="c4s:{cache}",
         type="hash",
-        ttl="32 days",
+        ttl="40 days",
         content="What is known of each: bytes, client, model. And sums: bytes, hits, misses, "
         "saved_prompt and saved_completion (tokens), stored, evicted, expired, removed; flushed, "
         "flushed:c:<client>, flushed:m:<model>: when that was ordered last (ms).",
@@ -288,13 +288,13 @@ KEY_SHAPES: Final = (
     KeyShape(
         pattern="c4e:{cache}",
         type="zset",
-        ttl="32 days",
+        ttl="40 days",
         content="The same keys, score when each ends (ms).",
     ),
     KeyShape(
         pattern="c4d:{cache}",
         type="zset",
-        ttl="32 days",
+        ttl="40 days",
         content="Keys that left the index and are being deleted, score since when (ms); whoever "
         "stores something deletes those that are here for more than a second.",
     ),

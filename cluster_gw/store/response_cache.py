@@ -15,7 +15,14 @@ from cluster_gw.store.cache_codec import Entry, EntryCodec, EntryUnreadableError
 from cluster_gw.store.cache_feed import Feed, Lost, Piece, Tail
 from cluster_gw.store.cache_index import Bounds, CacheIndex
 from cluster_gw.store.cache_lead import LEASE_S, Leading, Pump, Shared
-from cluster_gw.store.cache_look import Following, Found, Lead, Looking, Unavailable
+from cluster_gw.store.cache_look import (
+    Following,
+    Found,
+    Lead,
+    Looking,
+    Unavailable,
+    reason_of,
+)
 from cluster_gw.store.cache_place import Place
 from cluster_gw.store.cache_use import Uses
 from cluster_gw.store.cache_write import INLINE_BYTES, LOST, STALE, STORED, Writer
@@ -28,6 +35,7 @@ REST_S: Final = 1.0
 POLL_S: Final = 0.1
 ROLLS: Final = 1000
 LOOK_ARGS: Final = 5
+CALLED_MOST: Final = 1000
 SCRIPTS: Final = tuple(
     f"cache/{name}"
     for name in (
@@ -75,6 +83,7 @@ class ResponseCache:
         self._leads: dict[str, Leading] = {}
         self._tails: dict[str, Tail] = {}
         self._pumps: dict[str, Pump] = {}
+        self._called: dict[str, bool] = {}
         self._bus: Bus | None = None
         self._uses = Uses(self.index, place.keys, monotonic_s, self._spawn)
         self._shared = Shared(
@@ -114,7 +123,7 @@ class ResponseCache:
         """
         self.start()
         tail = self._tails.get(digest)
-        if tail is not None:
+        if tail is not None and not isinstance(tail.end, Lost):
             return self._counted("coalesced", Following(digest, tail.token))
         if self._monotonic_s() < self._rests_until_s:
             return self._off("resting")
@@ -123,9 +132,9 @@ class ResponseCache:
         except RecordUnreadableError as fault:
             self._client.unreadable.tell(*fault.keys)
             return self._off("unreadable")
-        except (StoreLostError, ScriptContractError):
+        except (StoreLostError, ScriptContractError) as fault:
             self._rests_until_s = self._monotonic_s() + REST_S
-            return self._off("slow" if self._client.is_up else "lost")
+            return self._off(reason_of(fault))
         if not status:
             return self._off("alien")
         return await self._told(digest, code, told)
@@ -135,6 +144,8 @@ class ResponseCache:
         leading = self._leading(lead)
         if leading is not None:
             leading.add(piece)
+            if isinstance(leading.tail.end, Lost):
+                self.give_up(lead, leading.tail.end.reason)
 
     async def publish(self, lead: Lead, entry: Entry, *, ttl_s: float) -> bool:
         """Store the answer, end what followers read, and free the lead.
@@ -142,7 +153,7 @@ class ResponseCache:
         Args:
             lead: of this caller.
             entry: the whole answer.
-            ttl_s: how long others may get it, about; above 0, at most 28 days.
+            ttl_s: how long others may get it, more or less a tenth; above 0, at most 30 days.
 
         Returns:
             Whether it was stored. It is not where another leads meanwhile, where it is larger than
@@ -152,11 +163,12 @@ class ResponseCache:
         if leading is None:
             return False
         await leading.end()
-        self._forget(leading)
         try:
             result = STALE if leading.is_stale else await self._writer.store(lead, entry, ttl_s)
         except (StoreLostError, ScriptContractError):
             result = LOST
+        finally:  # until now it could be read here
+            self._forget(leading)
         if result not in {STORED, STALE}:
             self._free(lead, "not_kept")
         self._count(result)
@@ -180,20 +192,23 @@ class ResponseCache:
         """
         leading = self._leading(lead)
         if leading is not None:
-            leading.lose(why)
+            self._free(lead, why)  # before anybody here asks who leads now
             self._forget(leading)
-            self._free(lead, why)
+            leading.lose(why)
             self._count("gave_up")
 
     def follow(self, following: Following) -> Feed:
         """Read along what somebody else fetches, from the beginning."""
-        tail = self._tails.get(following.digest)
-        if tail is None or tail.token != following.token:
-            tail = Tail(following.digest, following.token, self._bounds().max_entry_bytes)
-            feed = Feed(tail)
-            self._spawn(self._pump(tail))
-            return feed
-        return Feed(tail)
+        leading, tail = self._leads.get(following.digest), self._tails.get(following.digest)
+        if leading is not None and leading.tail.token == following.token:
+            return Feed(leading.tail)
+        if tail is not None and tail.token == following.token:
+            return Feed(tail)
+        tail = Tail(following.digest, following.token, self._bounds().max_entry_bytes)
+        feed, pump = Feed(tail), Pump(self._place, tail)
+        self._tails[tail.digest], self._pumps[tail.digest] = tail, pump
+        self._spawn(self._read_along(tail, pump))
+        return feed
 
     def touch(self, digest: str, prompt_tokens: int, completion_tokens: int) -> None:
         """An entry was used: book it a little later.
@@ -222,7 +237,7 @@ class ResponseCache:
         self, digest: str, stored: bytes, age_ms: int, token: int
     ) -> Found | Unavailable:
         name = self._keys.cached(digest)
-        refresh = self._lead(digest, token) if token else None
+        refresh = self._lead(digest, token, is_refresh=True) if token else None
         body = stored[stored.index(b"\n") + 1 :]
         try:
             if len(body) > INLINE_BYTES:
@@ -254,13 +269,16 @@ class ResponseCache:
         looking = Looking(lambda token: self._free(Lead(digest, token), "late"))
         return await looking.reply(self._client, template, template.head + own, self._look_s)
 
-    def _lead(self, digest: str, token: int) -> Lead:
+    def _lead(self, digest: str, token: int, *, is_refresh: bool = False) -> Lead:
         tail = Tail(digest, token, self._bounds().max_entry_bytes)
         before = self._leads.get(digest)
-        if before is not None:  # it was late, and another request of this worker has its place
-            before.stop()
-        self._leads[digest] = Leading(self._place, self._shared, tail)
-        self._tails[digest] = tail
+        if before is not None:  # another one had the lead meanwhile
+            before.lose("late")
+        leading = self._leads[digest] = Leading(self._place, self._shared, tail)
+        if not is_refresh:  # who finds an entry does not wait for the next one
+            self._tails[digest] = tail
+        if self._called.pop(digest, False):
+            leading.follow()
         return Lead(digest, token)
 
     def _leading(self, lead: Lead) -> Leading | None:
@@ -274,9 +292,7 @@ class ResponseCache:
         if self._tails.get(digest) is leading.tail:
             del self._tails[digest]
 
-    async def _pump(self, tail: Tail) -> None:
-        pump = Pump(self._place, tail)
-        self._tails[tail.digest], self._pumps[tail.digest] = tail, pump
+    async def _read_along(self, tail: Tail, pump: Pump) -> None:
         try:
             await pump.run(POLL_S)
         finally:
@@ -290,6 +306,10 @@ class ResponseCache:
         leading, pump = self._leads.get(digest), self._pumps.get(digest)
         if kind == "follow" and leading is not None:
             leading.follow()
+        elif kind == "follow":  # perhaps of a lead that this worker is just being given
+            self._called[digest] = True
+            if len(self._called) > CALLED_MOST:
+                del self._called[next(iter(self._called))]
         if kind == "feed" and pump is not None:
             pump.wake()
 
@@ -297,6 +317,8 @@ class ResponseCache:
         """Something may have been missed."""
         for pump in self._pumps.values():
             pump.wake()
+        for leading in self._leads.values():
+            leading.check()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(_quietly(work))

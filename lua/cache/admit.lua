@@ -2,10 +2,10 @@
 -- @name cache/admit
 -- @since 0.1.0
 -- @summary Counts an entry before it is written, and names those that must be deleted before that.
--- @keys 1 index zset 32days member -> last use (ms)
--- @keys 2 records hash 32days member -> size, client, model; sums
--- @keys 3 ends zset 32days member -> when it ends (ms)
--- @keys 4 doomed zset 32days members to be deleted -> since when (ms)
+-- @keys 1 index zset 40days member -> last use (ms)
+-- @keys 2 records hash 40days member -> size, client, model; sums
+-- @keys 3 ends zset 40days member -> when it ends (ms)
+-- @keys 4 doomed zset 40days members to be deleted -> since when (ms)
 -- @args 1 member text key of the entry without its prefix
 -- @args 2 size bytes of the entry with what belongs to it
 -- @args 3 ttl ms its life

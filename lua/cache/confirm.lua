@@ -2,8 +2,8 @@
 -- @name cache/confirm
 -- @since 0.1.0
 -- @summary Notes that victims are deleted; says whether an entry that was written is still counted.
--- @keys 1 index zset 32days member -> last use (ms)
--- @keys 2 doomed zset 32days members to be deleted -> since when (ms)
+-- @keys 1 index zset 40days member -> last use (ms)
+-- @keys 2 doomed zset 40days members to be deleted -> since when (ms)
 -- @args 1 member text what was written; `-` for nothing
 -- @args 2.. victim text what was deleted
 -- @returns {1, 'ok', counted} 1 where it is, or nothing was written; 0: delete it

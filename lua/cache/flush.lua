@@ -2,10 +2,10 @@
 -- @name cache/flush
 -- @since 0.1.0
 -- @summary Takes a part of the entries out of the index: those of a client, of a model, or all.
--- @keys 1 index zset 32days member -> last use (ms)
--- @keys 2 records hash 32days member -> size, client, model; sums
--- @keys 3 ends zset 32days member -> when it ends (ms)
--- @keys 4 doomed zset 32days members to be deleted -> since when (ms)
+-- @keys 1 index zset 40days member -> last use (ms)
+-- @keys 2 records hash 40days member -> size, client, model; sums
+-- @keys 3 ends zset 40days member -> when it ends (ms)
+-- @keys 4 doomed zset 40days members to be deleted -> since when (ms)
 -- @args 1 client text whose; `-` for all
 -- @args 2 model text of which; `-` for all
 -- @args 3 cursor text where the part begins; 0 for the first one

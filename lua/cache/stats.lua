@@ -2,9 +2,9 @@
 -- @name cache/stats
 -- @since 0.1.0
 -- @summary Tells how much is stored and what it was good for.
--- @keys 1 records hash 32days member -> size, client, model; sums
--- @keys 2 ends zset 32days member -> when it ends (ms)
--- @keys 3 doomed zset 32days members to be deleted -> since when (ms)
+-- @keys 1 records hash 40days member -> size, client, model; sums
+-- @keys 2 ends zset 40days member -> when it ends (ms)
+-- @keys 3 doomed zset 40days members to be deleted -> since when (ms)
 -- @args 1 now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', entries, doomed, sums…} bytes, hits, misses, saved_prompt, saved_completion, stored,
 -- @returns evicted, expired, removed

@@ -2,8 +2,8 @@
 -- @name cache/touch
 -- @since 0.1.0
 -- @summary Books what a worker found lately: when each entry was used last, and sums.
--- @keys 1 index zset 32days member -> last use (ms)
--- @keys 2 records hash 32days member -> size, client, model; sums
+-- @keys 1 index zset 40days member -> last use (ms)
+-- @keys 2 records hash 40days member -> size, client, model; sums
 -- @args 1 hits count answers that were found
 -- @args 2 misses count that were not
 -- @args 3 prompt tokens that were not sent, since the answer was there
@@ -20,7 +20,7 @@
 
 local BEFORE = 4 -- arguments
 local MOST = 512
-local INDEX_KEEP_MS = 2764800000 -- as in `lib/cache_index.lua`
+local INDEX_KEEP_MS = 3456000000 -- as in `lib/cache_index.lua`
 
 local count = (#ARGV - BEFORE - 1) / 2
 if #KEYS ~= 2 or count < 0 or count % 1 ~= 0 or count > MOST then

@@ -1,7 +1,7 @@
 -- The index of what is stored: KEYS[1] members by their last use (ms), KEYS[2] what is known of each and
 -- the sums of all, KEYS[3] members by when they end (ms), KEYS[4] members that are to be deleted, by since
 -- when (ms). A member is a key without its prefix; its field is `size client model`.
-local INDEX_KEEP_MS = 2764800000 -- 32 days
+local INDEX_KEEP_MS = 3456000000 -- 40 days
 local MEMBER = '^%w+:{[^{}]+}$'
 
 local function size_of(field)

@@ -12,6 +12,7 @@ from tests.lua.calls import NOW_MS
 KEYS: Final = Keys("gw1")
 DIGEST: Final = "ab" * 32
 LEASE_MS: Final = 60_000
+KEEP_MS: Final = 10_000
 TTL_MS: Final = 100_000
 USED, RECORDS, ENDS, DOOMED = KEYS.cache_index()
 NAMES: Final = (
@@ -52,7 +53,8 @@ class CacheScripts:
     def renew(
         self, owner: str, token: int, digest: str = DIGEST, now_ms: int = NOW_MS
     ) -> list[Any]:
-        return self._call("renew", [KEYS.cache_lead(digest)], owner, token, LEASE_MS, now_ms)
+        keys = [KEYS.cache_lead(digest), KEYS.cache_feed(digest, token)]
+        return self._call("renew", keys, owner, token, LEASE_MS, KEEP_MS, now_ms)
 
     def feed(
         self,
@@ -64,7 +66,7 @@ class CacheScripts:
         now_ms: int = NOW_MS,
     ) -> list[Any]:
         keys = [KEYS.cache_lead(digest), KEYS.cache_feed(digest, token)]
-        return self._call("feed", keys, owner, token, first, 30_000, *pieces, now_ms)
+        return self._call("feed", keys, owner, token, first, KEEP_MS, *pieces, now_ms)
 
     def follow(
         self, token: int, first: int = 0, digest: str = DIGEST, now_ms: int = NOW_MS

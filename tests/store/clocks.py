@@ -34,3 +34,13 @@ class ManualClock:
 
     def monotonic_s(self) -> float:
         return self.passed_s
+
+
+class RealClock(SharedClock):
+    """The server's own time, and this process's: for tests of several processes."""
+
+    def server_now_ms(self) -> int:
+        return 0
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
