@@ -41,6 +41,7 @@ from bench.targets import (
 WARM_S = 1.0
 QUICK_WARM_S, QUICK_S = 0.5, 2.5
 GONE_LIMIT_S = 2.0
+CACHED = "x-gw-cache: on"  # switches the cache on for a request, so that one gateway does both
 PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "redis", "hiredis", "msgspec")
 
 
@@ -68,6 +69,8 @@ class Bench:
         for header in target.headers:
             limited = header.replace(CLIENT_KEY, LIMITED_KEY)
             command += ["--header", limited if scenario.is_limited else header]
+        if scenario.is_cached:
+            command += ["--header", CACHED]
         if scenario.rate:
             command += ["--rate", str(scenario.rate)]
         if scenario.chunks:

@@ -127,6 +127,11 @@ class Table:
         row = self.usable(scenario, "gateway")
         return None if row is None else float(getattr(row, field)) * scale
 
+    def between(self, scenario: str, base: str, field: str) -> float | None:
+        """A figure of the gateway under one load as a part of that under another."""
+        ours, theirs = self.own(scenario, field), self.own(base, field)
+        return None if ours is None or not theirs else ours / theirs
+
     def slower(self) -> float | None:
         """How much slower this machine is than the one the bounds were set on, by nginx."""
         row = self.usable(JSON, "nginx")
@@ -140,6 +145,7 @@ class Table:
 JSON, LARGE, SSE = "json 1 KB", "json 30 KB", "sse 64 streams"
 SLOW, FAST, STARTS = "50 ms, 200 rps", "0 ms, 1000 rps", "sse 100 starts/s"
 FULL, STEADY = "1 s, 1000 in flight", "0 ms, 2000 rps"
+HIT, HIT_50, CALL_50 = "hits, 0 ms", "hits, 50 ms", "50 ms, 64 conns"
 MUSTS = (
     Must("rps / nginx, 1 KB", ">=", 0.08, lambda t: t.ratio(JSON, "rps")),
     Must("rps / nginx, 30 KB", ">=", 0.12, lambda t: t.ratio(LARGE, "rps")),
@@ -170,6 +176,8 @@ MUSTS = (
     Must("added p99 at 50 ms, 200 rps, ms", "<=", 5, lambda t: t.added_ms(SLOW, "p99_us")),
     Must("added p50 at 0 ms, 1000 rps, ms", "<=", 0.9, lambda t: t.added_ms(FAST, "p50_us")),
     Must("added p99 at 0 ms, 1000 rps, ms", "<=", 5, lambda t: t.added_ms(FAST, "p99_us")),
+    Must("CPU of a hit / a request, 0 ms", "<=", 0.6, lambda t: t.between(HIT, JSON, "cpu_us")),
+    Must("rps of hits / requests, 50 ms", ">=", 5, lambda t: t.between(HIT_50, CALL_50, "rps")),
     Must("added first byte p50, ms", "<=", 2, lambda t: t.added_ms(STARTS, "first_p50_us")),
 )
 

@@ -15,6 +15,7 @@ class Scenario(NamedTuple):
         chunks: events of one answer, 0 for a JSON answer.
         seconds: length of the measured part of one round.
         is_limited: asked by a client that has limits of its own.
+        is_cached: the gateway answers from its response cache; a target without one as ever.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Scenario(NamedTuple):
     seconds: float = 4.0
     is_quick: bool = False
     is_limited: bool = False
+    is_cached: bool = False
 
 
 SCENARIOS = (
@@ -39,6 +41,10 @@ SCENARIOS = (
     Scenario("0 ms, 1000 rps", "19100", rate=1000, conns=1024),
     Scenario("0 ms, 2000 rps", "19100", rate=2000, conns=1024),
     Scenario("sse 100 starts/s", "19101", rate=100, chunks=50, conns=1024),
+    Scenario("50 ms, 64 conns", "19150"),
+    Scenario("hits, 0 ms", "19100", seconds=3.0, is_cached=True),
+    Scenario("hits, 50 ms", "19150", seconds=3.0, is_cached=True),
+    Scenario("hits, sse", "19101", chunks=50, is_cached=True),
     Scenario("1 s, 1000 in flight", "19199", rate=1000, conns=4096, seconds=3.0),
 )
 
