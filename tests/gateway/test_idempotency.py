@@ -10,8 +10,8 @@ import pytest
 
 from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
-from tests.fakes.paced_upstream import PacedUpstream
 from tests.fakes.redis_server import RedisServer
+from tests.fakes.stepped_upstream import SteppedUpstream
 from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post
@@ -21,14 +21,14 @@ MASTER_KEY: Final = "ab" * 32
 
 
 @pytest.fixture
-async def upstream() -> AsyncIterator[PacedUpstream]:
-    async with PacedUpstream() as running:
+async def upstream() -> AsyncIterator[SteppedUpstream]:
+    async with SteppedUpstream() as running:
         yield running
         running.go.set()
 
 
 @pytest.fixture
-def config(upstream: PacedUpstream) -> dict[str, Any]:
+def config(upstream: SteppedUpstream) -> dict[str, Any]:
     return {
         "providers": {"p": {"dialect": "openai", "base_url": upstream.base_url}},
         "keys": [{"id": "p1", "provider": "p", "secret": "secret-of-p1"}],
@@ -67,7 +67,7 @@ async def is_waited_for(gateway: Gateway, requests: int) -> None:
 async def test_a_repeated_request_is_sent_the_same_bytes_by_any_worker(
     stream: bool,
     config: dict[str, Any],
-    upstream: PacedUpstream,
+    upstream: SteppedUpstream,
     server: RedisServer,
     http: aiohttp.ClientSession,
 ) -> None:
@@ -92,7 +92,7 @@ async def test_a_repeated_request_is_sent_the_same_bytes_by_any_worker(
 
 
 async def test_another_request_under_the_same_key_is_a_conflict_that_sdks_do_not_repeat(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     await ask(http, gateway)
     await is_kept(gateway)
@@ -106,7 +106,7 @@ async def test_another_request_under_the_same_key_is_a_conflict_that_sdks_do_not
 
 
 async def test_a_request_is_the_same_by_its_meaning(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     url, headers = f"{gateway.base_url}/v1/chat/completions", {"Idempotency-Key": f" {KEY} "}
     bodies = (
@@ -142,7 +142,7 @@ async def test_what_has_no_meaning_of_its_own_is_the_same_by_its_bytes(
 
 
 async def test_other_keys_and_requests_without_one_make_calls_of_their_own(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     await ask(http, gateway)
     await is_kept(gateway)
@@ -155,7 +155,7 @@ async def test_other_keys_and_requests_without_one_make_calls_of_their_own(
 
 
 async def test_a_client_never_gets_the_answer_of_another(
-    start: Start, config: dict[str, Any], upstream: PacedUpstream, http: aiohttp.ClientSession
+    start: Start, config: dict[str, Any], upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     clients = [
         {"id": name, "key_sha256": sha256(f"sk-{name}".encode()).hexdigest()} for name in "ab"
@@ -179,7 +179,7 @@ async def test_what_is_no_whole_answer_is_not_kept(
     finish: str,
     stream: bool,
     gateway: Gateway,
-    upstream: PacedUpstream,
+    upstream: SteppedUpstream,
     http: aiohttp.ClientSession,
 ) -> None:
     upstream.status, upstream.finish = status, finish
@@ -196,7 +196,7 @@ async def test_what_is_no_whole_answer_is_not_kept(
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_who_asks_meanwhile_waits_for_that_one_call(
-    stream: bool, gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    stream: bool, gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at = 0
     asking = [asyncio.create_task(ask(http, gateway, stream=stream)) for _ in range(5)]
@@ -212,7 +212,7 @@ async def test_who_asks_meanwhile_waits_for_that_one_call(
 
 
 async def test_a_stream_is_handed_on_while_it_comes(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at = 2
     url = f"{gateway.base_url}/v1/chat/completions"
@@ -233,7 +233,7 @@ async def test_a_stream_is_handed_on_while_it_comes(
 
 
 async def test_a_client_that_leaves_finds_the_whole_answer_later(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at = 2
     url = f"{gateway.base_url}/v1/chat/completions"
@@ -253,7 +253,7 @@ async def test_a_client_that_leaves_finds_the_whole_answer_later(
 
 
 async def test_who_waits_makes_the_call_itself_when_the_first_one_fails(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at, upstream.status = 0, 400
     first = asyncio.create_task(ask(http, gateway))
@@ -272,7 +272,7 @@ async def test_who_waits_makes_the_call_itself_when_the_first_one_fails(
 
 
 async def test_a_stream_that_breaks_breaks_for_all_and_is_never_joined_to_another(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at, upstream.breaks = 2, True
     url = f"{gateway.base_url}/v1/chat/completions"
@@ -294,7 +294,7 @@ async def test_a_stream_that_breaks_breaks_for_all_and_is_never_joined_to_anothe
 
 
 async def test_who_waits_is_held_to_its_own_deadline(
-    gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.stops_at = 0
     first = asyncio.create_task(ask(http, gateway))
@@ -312,7 +312,7 @@ async def test_who_waits_is_held_to_its_own_deadline(
 
 @pytest.mark.parametrize("key", ["", " ", "x" * 256])
 async def test_a_key_that_cannot_be_one_is_refused(
-    key: str, gateway: Gateway, upstream: PacedUpstream, http: aiohttp.ClientSession
+    key: str, gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
     response, body = await ask(http, gateway, key=key)
 
@@ -322,7 +322,7 @@ async def test_a_key_that_cannot_be_one_is_refused(
 
 async def test_without_redis_each_request_is_served_and_says_that_nothing_is_kept(
     config: dict[str, Any],
-    upstream: PacedUpstream,
+    upstream: SteppedUpstream,
     server: RedisServer,
     http: aiohttp.ClientSession,
 ) -> None:
@@ -339,7 +339,7 @@ async def test_without_redis_each_request_is_served_and_says_that_nothing_is_kep
 async def test_records_that_somebody_else_wrote_are_passed_by(
     garbage: str,
     config: dict[str, Any],
-    upstream: PacedUpstream,
+    upstream: SteppedUpstream,
     server: RedisServer,
     http: aiohttp.ClientSession,
 ) -> None:
@@ -363,7 +363,7 @@ async def test_records_that_somebody_else_wrote_are_passed_by(
 
 async def test_records_are_sealed_and_name_neither_key_nor_words(
     config: dict[str, Any],
-    upstream: PacedUpstream,
+    upstream: SteppedUpstream,
     server: RedisServer,
     http: aiohttp.ClientSession,
 ) -> None:

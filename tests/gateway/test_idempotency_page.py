@@ -12,20 +12,20 @@ import pytest
 from cluster_gw.telemetry import catalog
 from tests.cluster.pages import lines_of, run_line
 from tests.fakes.gateway import Gateway
-from tests.fakes.paced_upstream import PacedUpstream
 from tests.fakes.redis_server import RedisServer
+from tests.fakes.stepped_upstream import SteppedUpstream
 from tests.fakes.waiting import until_soon
 from tests.gateway.requests import chat, post
 
 
 @pytest.fixture
-async def upstream() -> AsyncIterator[PacedUpstream]:
-    async with PacedUpstream() as running:
+async def upstream() -> AsyncIterator[SteppedUpstream]:
+    async with SteppedUpstream() as running:
         yield running
 
 
 async def test_each_line_of_the_page_shows_what_it_says(
-    tmp_path: Path, upstream: PacedUpstream, server: RedisServer, http: aiohttp.ClientSession
+    tmp_path: Path, upstream: SteppedUpstream, server: RedisServer, http: aiohttp.ClientSession
 ) -> None:
     look, forget = lines_of("docs/idempotency.md")
     config = {
