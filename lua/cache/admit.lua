@@ -15,8 +15,8 @@
 -- @args 7 max_entries count above 0
 -- @args 8 max_bytes bytes of all entries
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', victim…} it may be written once the victims are deleted
--- @returns {0, 'full', victim…} delete these, then ask again; {0, 'too_large'}; {0, 'flushed'}
+-- @returns {1, 'ok', victim ...} it may be written once the victims are deleted
+-- @returns {0, 'full', victim ...} delete these, then ask again; {0, 'too_large'}; {0, 'flushed'}
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes; repeated, it may name no victims, which are named again a second later
 -- @complexity O(log n); at most 128 go in a call

@@ -11,7 +11,7 @@
 -- @args 3 cursor text where the part begins; 0 for the first one
 -- @args 4 most count about how many entries are looked at; at most 256
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', cursor, victim…} delete these, then go on; the cursor is 0 after the last part
+-- @returns {1, 'ok', cursor, victim ...} delete these, then go on; the cursor is 0 after the last part
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes
 -- @complexity O(most)

@@ -8,8 +8,8 @@
 -- @args 2 first count how many pieces the caller has
 -- @args 3 most count how many further ones are given; at most 64
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', length, piece…} it leads
--- @returns {1, 'over', length, why, piece…} it does not; why is empty where it did not say
+-- @returns {1, 'ok', length, piece ...} it leads
+-- @returns {1, 'over', length, why, piece ...} it does not; why is empty where it did not say
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent reads only
 -- @complexity O(pieces)

@@ -6,7 +6,7 @@
 -- @keys 2 ends zset 40days member -> when it ends (ms)
 -- @keys 3 doomed zset 40days members to be deleted -> since when (ms)
 -- @args 1 now_ms ms 0 for the server's clock
--- @returns {1, 'ok', entries, doomed, sums…} bytes, hits, misses, saved_prompt, saved_completion, stored,
+-- @returns {1, 'ok', entries, doomed, sums ...} bytes, hits, misses, saved_prompt, saved_completion, stored,
 -- @returns evicted, expired, removed
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent reads only

@@ -275,3 +275,34 @@ def test_an_index_that_a_server_has_lost_in_part_begins_anew(cache: CacheScripts
     assert cache.admit("c", 900) == [1, "ok"]
     assert cache.stats()["bytes"] == 900
     assert cache.admit("d", 900) == [1, "ok", member("b"), member("c")]
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "args"),
+    [
+        ("look", 1, ("1", "w", 1000, 0, NOW_MS)),
+        ("look", 2, ("1", "w", 600_001, 0, NOW_MS)),
+        ("renew", 2, ("w", 1, 600_001, 1, NOW_MS)),
+        ("feed", 2, ("w", 1, 0, 1, NOW_MS)),
+        ("feed", 2, ("w", 1, 0, 1, *"x" * 65, NOW_MS)),
+        ("follow", 2, (1, 0, 65, NOW_MS)),
+        ("publish", 2, ("w", 1, "two words", 1, "body", NOW_MS)),
+        ("give_up", 1, ("w", 1, "")),
+        ("admit", 4, ("no member", 1, 1, "c", "m", 0, 1, 1, NOW_MS)),
+        ("admit", 4, ("c4:{x}", 1, 1, "two words", "m", 0, 1, 1, NOW_MS)),
+        ("confirm", 2, ("no member",)),
+        ("touch", 2, (0, 0, 0, 0, "c4:{x}", NOW_MS)),
+        ("stats", 2, (NOW_MS,)),
+        ("flush", 4, ("-", "-", "cursor", 1, NOW_MS)),
+        ("flush", 4, ("-", "-", "0", 257, NOW_MS)),
+    ],
+)
+def test_a_call_that_cannot_be_right_is_refused_before_anything_is_written(
+    name: str, keys: int, args: tuple[str | int, ...], redis: Redis, scripts: Scripts
+) -> None:
+    script = redis.register_script(scripts[f"cache/{name}"].text)
+
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        script(keys=[f"gw1:{{x}}:{number}" for number in range(keys)], args=args)
+
+    assert redis.keys() == []
