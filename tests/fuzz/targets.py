@@ -3,6 +3,7 @@
 The first byte of an input chooses how the rest is cut or labelled; the rest is what comes in.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -258,7 +259,13 @@ def check_request(surface: Surface, data: bytes) -> None:
             translated = codec.encode_conversation(conversation, "up")
         except UNREADABLE:
             continue
-        msgspec.json.decode(translated.body)
+        # A schema goes on as it is, and may hold numbers that no double has.
+        json.loads(translated.body, parse_float=str, parse_constant=refuse_constant)
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and the infinities, which are no JSON."""
+    raise ValueError(name)
 
 
 def check_native(codec: Provider, request: ChatRequest) -> None:

@@ -4,10 +4,12 @@ import msgspec
 
 from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault, FaultKind
+from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.providers.gemini import GeminiProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
+from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.completions import Completions
 from cluster_gw.surfaces.responses import Responses
 from tests.fuzz.codecs import head
@@ -88,3 +90,17 @@ def test_arguments_of_gemini_with_bytes_that_are_no_text_are_told() -> None:
     events = GeminiProvider().stream_decoder().decode(b"data: " + call + b"\n\n")
 
     assert events[0].tool_calls[0].arguments == '{"a":"\ufffd"}'
+
+
+def test_a_schema_with_a_number_beyond_a_double_goes_on_as_it_is() -> None:
+    schema = b'{"type":"object","properties":{"a":{"maximum":2e308}}}'
+    wanted = b'{"type":"json_schema","json_schema":{"name":"n","schema":' + schema + b"}}"
+    body = b'{"messages":[{"role":"user","content":"hi"}],"response_format":' + wanted + b"}"
+    surface = ChatCompletions()
+    request = surface.decode_request(body)
+    assert isinstance(request, ChatRequest)
+
+    conversation = surface.read_conversation(request)
+
+    for codec in (AnthropicProvider(), OpenAIResponsesProvider()):
+        assert schema in codec.encode_conversation(conversation, "up").body
