@@ -24,7 +24,9 @@ ENV PATH=/opt/cluster-gw/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     GW_CONFIG=/etc/cluster-gw/cluster-gw.yaml \
     GW_SERVER__HOST=0.0.0.0 \
+    GW_SERVER__PORT=8080 \
     GW_SERVER__ADMIN_HOST=0.0.0.0 \
+    GW_SERVER__ADMIN_PORT=8081 \
     GW_REDIS__DATA_DIR=/var/lib/cluster-gw
 USER 10001:10001
 WORKDIR /var/lib/cluster-gw
@@ -32,6 +34,6 @@ VOLUME /var/lib/cluster-gw
 EXPOSE 8080 8081
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8081/livez', timeout=2)"]
+  CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['GW_SERVER__ADMIN_PORT'] + '/livez', timeout=2)"]
 ENTRYPOINT ["cluster-gw"]
 CMD ["serve"]

@@ -13,7 +13,7 @@ from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.amounts import parse_amount
 from cluster_gw.settings.checking import Checker
 from cluster_gw.settings.document import read_document
-from cluster_gw.settings.expand import Expander
+from cluster_gw.settings.expand import Expander, why
 from cluster_gw.settings.faults import Faults
 from cluster_gw.simulator.config import Limits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, run_simulator
@@ -64,8 +64,10 @@ def read_simulator(path: Path) -> SimulatorConfig:
     faults = Faults()
     try:
         document = read_document(path.read_bytes(), faults)
-    except OSError:
-        raise ConfigInvalidError([f"configuration: file {path} cannot be read"]) from None
+    except OSError as error:
+        raise ConfigInvalidError(
+            [f"configuration: file {path} cannot be read{why(error)}"]
+        ) from None
     root = inspect.type_info(SimulatorConfig)
     checked = Checker(faults, Expander({}, faults).secret).check(document, root, "")
     if faults.lines:

@@ -13,6 +13,12 @@ _REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^}]*)\}|\$\{")
 _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
+def why(error: Exception) -> str:
+    """Tell what the system says of a file, in parentheses; nothing where it says nothing."""
+    told = error.strerror if isinstance(error, OSError) else None
+    return f" ({told})" if told else ""
+
+
 class Unset:
     """Stands where a value could not be had; its fault is already noted."""
 
@@ -82,8 +88,8 @@ class Expander:
             return None
         try:
             data = self._read(file, most_bytes)
-        except (OSError, ValueError):
-            self._faults.add(path, f"file {ascii(name)[1:-1]} cannot be read")
+        except (OSError, ValueError) as error:
+            self._faults.add(path, f"file {ascii(name)[1:-1]} cannot be read{why(error)}")
             return None
         self.contents[str(file)] = data
         return data
@@ -133,8 +139,8 @@ class Expander:
             str(file).encode()  # what was read is shared with workers under this name
             data = self._read(file, MAX_SECRET_BYTES)
             text = data.decode().rstrip("\r\n")
-        except (OSError, ValueError):  # not UTF-8, or a name that no file can have
-            self._faults.add(path, f"file {shown} cannot be read as text")
+        except (OSError, ValueError) as error:  # not UTF-8, or a name that no file can have
+            self._faults.add(path, f"file {shown} cannot be read as text{why(error)}")
             return None
         if len(data) > MAX_SECRET_BYTES:
             self._faults.add(path, f"file {shown} is larger than {MAX_SECRET_BYTES} bytes")

@@ -13,7 +13,7 @@ from cluster_gw.settings.cap_variables import read_caps
 from cluster_gw.settings.checking import Checker
 from cluster_gw.settings.document import MAX_BYTES, read_document
 from cluster_gw.settings.environment import apply_environment, read_weights
-from cluster_gw.settings.expand import Expander
+from cluster_gw.settings.expand import Expander, why
 from cluster_gw.settings.faults import Faults
 from cluster_gw.settings.master_key import read_master_key
 from cluster_gw.settings.origins import name_origins
@@ -153,7 +153,8 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = NO_FILE if isinstance(error, FileNotFoundError) else "cannot be read"
+        is_missing = isinstance(error, FileNotFoundError)
+        reason = NO_FILE if is_missing else f"cannot be read{why(error)}"
         raise ConfigInvalidError([f"configuration: file {path} {reason}"]) from None
 
 

@@ -12,7 +12,7 @@ from cluster_gw.core.routing.axes import TIERS
 from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.settings.checking import Checker
 from cluster_gw.settings.document import MAX_BYTES, read_document
-from cluster_gw.settings.expand import Expander
+from cluster_gw.settings.expand import Expander, why
 from cluster_gw.settings.faults import Faults, at_index, at_name, unknown
 from cluster_gw.settings.strategies import STRATEGIES
 from cluster_gw.simulation.scenario import TUNED, Point, RatioPoint, Scenario, World
@@ -41,7 +41,8 @@ def read_scenario(path: Path) -> Scenario:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        is_missing = isinstance(error, FileNotFoundError)
+        reason = "does not exist" if is_missing else f"cannot be read{why(error)}"
         near = unknown(str(path), list_bundled()) if len(path.parts) == 1 else ""
         hint = f": {near}" if "did you mean" in near else ""
         raise ConfigInvalidError([f"scenario file {path} {reason}{hint}"]) from None

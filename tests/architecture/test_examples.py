@@ -143,3 +143,28 @@ def test_environment_of_the_image_names_real_settings(tmp_path: Path) -> None:
     assert environment
     assert [warning for warning in loaded.warnings if "GW_" in warning] == []
     assert loaded.settings.redis.data_dir == "/var/lib/cluster-gw"
+
+
+def test_the_check_of_the_image_asks_the_port_that_beats_the_file(tmp_path: Path) -> None:
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    environment = dict(re.findall(r"(GW_[A-Z]+__[A-Z_]+)=(\S+)", image))
+    written = tmp_path / "cluster-gw.yaml"
+    written.write_text("server: {port: 9090, admin_port: 9091}\nauth: {mode: keys}\n", "utf-8")
+
+    server = load(written, environment).settings.server
+
+    (exposed,) = re.findall(r"^EXPOSE (.*)$", image, re.MULTILINE)
+    assert exposed.split() == [str(server.port), str(server.admin_port)]
+    assert "os.environ['GW_SERVER__ADMIN_PORT'] + '/livez'" in image
+
+
+def test_the_image_is_made_of_what_reaches_its_build_and_of_nothing_else() -> None:
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", image, re.MULTILINE)
+
+    assert lines[0] == "*"
+    let_in = {line[1:] for line in lines if line.startswith("!")}
+    assert {name.rstrip("/") for names in copied for name in names.split()} == let_in
+    assert [name for name in sorted(let_in) if not (ROOT / name).exists()] == []

@@ -181,7 +181,11 @@ FAULTS = [
     ),
     ("keys.0.secret", "env:FRA", "keys[0].secret: environment variable FRA is not set"),
     ("keys.0.secret", "${FRA}", "keys[0].secret: environment variable FRA is not set"),
-    ("keys.0.secret", "file:/none", "keys[0].secret: file /none cannot be read as text"),
+    (
+        "keys.0.secret",
+        "file:/none",
+        "keys[0].secret: file /none cannot be read as text (No such file or directory)",
+    ),
     ("keys.0.secret", "file:none", "keys[0].secret: file: must name an absolute path"),
     ("keys.0.secret", "a\nb", "keys[0].secret: the secret holds characters that no credential has"),
     ("models.0.provider", "loca", 'models[0].provider: unknown "loca"; did you mean "local"?'),
