@@ -13,11 +13,9 @@ NOISY_SPREAD = 0.25
 # Above it a row is marked, not failed: shared machines drift.
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """One measured run of one target; times in microseconds, memory in MB."""
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured of a target; times in microseconds, memory in MB."""
 
-    requests: int
-    bad: int
     rps: float
     cpu_us: float
     redis_cpu_us: float
@@ -29,7 +27,14 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     tree_mb: float
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Round(Figures, frozen=True, kw_only=True):
+    """One measured run of one target."""
+
+    requests: int
+    bad: int
+
+
+class Row(Figures, frozen=True, kw_only=True):
     """Medians of a target's rounds. `void` when any reply was bad."""
 
     scenario: str
@@ -37,15 +42,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     bad: int
     spread: float
-    rps: float
-    cpu_us: float
-    redis_cpu_us: float
-    p50_us: float
-    p99_us: float
-    first_p50_us: float
-    first_p99_us: float
-    rss_mb: float
-    tree_mb: float
 
     @property
     def is_void(self) -> bool:
@@ -75,11 +71,7 @@ def row_of(scenario: str, target: str, rounds: Sequence[Round]) -> Row:
         rounds=len(rounds),
         bad=sum(one.bad for one in rounds),
         spread=(max(speeds) - min(speeds)) / middle if middle else 0.0,
-        **{
-            name: median(name)
-            for name in Round.__struct_fields__
-            if name not in {"requests", "bad"}
-        },
+        **{name: median(name) for name in Figures.__struct_fields__},
     )
 
 

@@ -72,7 +72,7 @@ class RecentErrors:
             now_ms: ms since the epoch.
         """
         try:
-            requests = await self._records.newest(ERRORS_READ, read_request)
+            requests = await self._records.newest(ERRORS_READ, KeptRequest)
         except StoreLostError:  # they may lie in a Redis of their own
             return None
         since_ms = now_ms - ERRORS_LOOKBACK_MIN * MS_PER_MIN
@@ -97,15 +97,3 @@ def errors_of(request: KeptRequest) -> list[RecentError]:
         for one in request.attempts
         if one.outcome != AttemptOutcome.SUCCESS
     ]
-
-
-def read_request(text: bytes) -> KeptRequest:
-    """Read a record.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        return msgspec.json.decode(text, type=KeptRequest)
-    except msgspec.MsgspecError as fault:
-        raise ValueError(str(fault)) from None

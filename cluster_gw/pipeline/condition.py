@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
-from cluster_gw.core.outcome.consequence import Consequence
+from cluster_gw.core.outcome.consequence import Consequence, points_of
 from cluster_gw.core.outcome.retirement import find_proof
 from cluster_gw.core.outcome.tools_refused import refuses_tools
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
@@ -93,14 +93,12 @@ class Conditions:
         is_trial = lease.is_trial or lease.id in self._providers.trials
         if verdict.blames_breaker and verdict.skip is SkipScope.PROVIDER:
             self._providers.failed(lease, policy.breaker.cooldown_ms)
-        points = 0.0
-        if consequence.misdeed is not None:
-            points = points_for(
-                consequence.misdeed,
-                policy.penalty,
-                sibling_could_serve=sibling_could_serve,
-                is_trial=is_trial,
-            )
+        points = points_of(
+            consequence,
+            policy.penalty,
+            sibling_could_serve=sibling_could_serve,
+            is_trial=is_trial,
+        )
         if points or consequence.counts_for_bench:
             end = ModelEnd(
                 failed=verdict.code.value,

@@ -28,6 +28,7 @@ from cluster_gw.server.serving import Serving
 from cluster_gw.surfaces import SURFACES
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.gemini import GenerateContent
+from cluster_gw.surfaces.refusals import refused
 
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {path.removeprefix("/v1/").partition("/")[0]: path for path in SURFACES}
@@ -135,7 +136,8 @@ def surface_of(name: str) -> Surface:
     path = NAMES.get(name) or (name if name in SURFACES else None)
     if path is None:
         known = ", ".join((*NAMES, GEMINI))
-        raise ClientFault(_unknown("surface", f"there is no surface '{name[:64]}'; {known}"))
+        problem = f"there is no surface '{name[:64]}'; {known}"
+        raise ClientFault(refused("invalid_request", problem, "surface"))
     return SURFACES[path]
 
 
@@ -144,7 +146,8 @@ def _client(name: str | None, serving: Serving) -> Client:
         return ANYBODY
     client = serving.clients.named(name)
     if client is None:
-        raise ClientFault(_unknown("client", f"there is no client '{name[:64]}'"))
+        problem = f"there is no client '{name[:64]}'"
+        raise ClientFault(refused("invalid_request", problem, "client"))
     return client
 
 
@@ -152,13 +155,3 @@ def _accepted(read: T | ErrorBody) -> T:
     if isinstance(read, ErrorBody):
         raise ClientFault(read)
     return read
-
-
-def _unknown(param: str, message: str) -> ErrorBody:
-    return ErrorBody(
-        status=400,
-        type="invalid_request_error",
-        code="invalid_request",
-        message=message,
-        param=param,
-    )

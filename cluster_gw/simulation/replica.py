@@ -23,7 +23,7 @@ from cluster_gw.core.limits.penalty import change, points_for
 from cluster_gw.core.limits.standing import ModelStanding, ProviderStanding
 from cluster_gw.core.limits.windows import Gate
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
-from cluster_gw.core.outcome.consequence import Consequence
+from cluster_gw.core.outcome.consequence import Consequence, points_of
 from cluster_gw.core.routing.signals import NO_SIGNALS, Signals
 from cluster_gw.pipeline.backlog import KeyTurns
 from cluster_gw.pipeline.runtime import RoutingPolicy
@@ -153,14 +153,12 @@ class Replica:
         is_trial = taken.is_trial or taken.id in self._trials
         if verdict.blames_breaker and verdict.skip is SkipScope.PROVIDER:
             self._provider_failed(target, taken, now_ms, now_s)
-        points = 0.0
-        if consequence.misdeed is not None:
-            points = points_for(
-                consequence.misdeed,
-                policy.penalty,
-                sibling_could_serve=sibling_could_serve,
-                is_trial=is_trial,
-            )
+        points = points_of(
+            consequence,
+            policy.penalty,
+            sibling_could_serve=sibling_could_serve,
+            is_trial=is_trial,
+        )
         if not points and not consequence.counts_for_bench:
             return
         model = self._state.model(taken.plan.model)

@@ -6,8 +6,10 @@ push out the other.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeVar
+
+import msgspec
 
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -78,30 +80,29 @@ class RequestRecords:
                 return bytes(found)
         return None
 
-    async def newest(self, most: int, read: Callable[[bytes], T]) -> list[T]:
+    async def newest(self, most: int, kind: type[T]) -> list[T]:
         """Give the newest records of notable requests, in no order.
 
         Args:
             most: about how many, above 0: of each last digit of an id the same number.
-            read: reads one; it raises a ValueError for one that is not as we write it, which is
-                told of and left out.
+            kind: what is read of one; a record that does not hold it is told of and left out.
 
         Raises:
             StoreLostError: Redis is away.
         """
         each = -(-most // SHARDS)
         found = await asyncio.gather(
-            *(self._newest_of(f"{digit:x}", each, read) for digit in range(SHARDS))
+            *(self._newest_of(f"{digit:x}", each, kind) for digit in range(SHARDS))
         )
         return [one for of_digit in found for one in of_digit]
 
-    async def latest(self, most: int, kinds: Sequence[str], read: Callable[[bytes], T]) -> list[T]:
+    async def latest(self, most: int, kinds: Sequence[str], kind: type[T]) -> list[T]:
         """Give the newest records of some kinds, the newest first.
 
         Args:
             most: how many, above 0.
             kinds: `NOTABLE`, `PLAIN`, or both.
-            read: as of `newest`.
+            kind: as of `newest`.
 
         Raises:
             StoreLostError: Redis is away.
@@ -124,13 +125,13 @@ class RequestRecords:
             wanted.setdefault(place, []).append(name)
         found: dict[bytes, T] = {}
         for texts in await asyncio.gather(
-            *(self._read(place, names, read) for place, names in wanted.items())
+            *(self._read(place, names, kind) for place, names in wanted.items())
         ):
             found |= texts
         return [found[name] for _, name, _ in known[:most] if name in found]
 
     async def _read(
-        self, place: tuple[str, str], names: Sequence[bytes], read: Callable[[bytes], T]
+        self, place: tuple[str, str], names: Sequence[bytes], kind: type[T]
     ) -> dict[bytes, T]:
         """Give the records of some names in one place; those that are gone are left out."""
         _, records = self._keys.requests(*place)
@@ -139,15 +140,15 @@ class RequestRecords:
         for name, text in zip(names, texts, strict=True):
             if text is not None:
                 try:
-                    found[name] = read(bytes(text))
-                except ValueError:
+                    found[name] = msgspec.json.decode(bytes(text), type=kind)
+                except msgspec.MsgspecError:
                     self._client.unreadable.tell(records)
         return found
 
-    async def _newest_of(self, digit: str, most: int, read: Callable[[bytes], T]) -> list[T]:
+    async def _newest_of(self, digit: str, most: int, kind: type[T]) -> list[T]:
         order, _ = self._keys.requests(digit, NOTABLE)
         names = await self._client.call("ZRANGE", order, 0, most - 1, "REV")
-        return list((await self._read((digit, NOTABLE), names, read)).values()) if names else []
+        return list((await self._read((digit, NOTABLE), names, kind)).values()) if names else []
 
     def missed(self, sent: "_Sent", fault: BaseException) -> None:
         """Take what a write met: an unknown script is loaded, anything else is a loss."""

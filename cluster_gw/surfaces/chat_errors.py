@@ -13,20 +13,24 @@ def error_body(error: ErrorBody, request_id: str) -> bytes:
 
 def error_json(error: ErrorBody, request_id: str) -> dict[str, Any]:
     """The error object; `param` and `code` are always there because SDKs read them."""
-    body: dict[str, Any] = {
+    return {
         "message": error.message,
         "type": error.type,
         "code": error.code,
         "param": error.param,
         "request_id": request_id,
         "retryable": error.retryable,
+        **known_members(error),
     }
-    optional: dict[str, Any] = {
+
+
+def known_members(error: ErrorBody) -> dict[str, Any]:
+    """The members of an error in every dialect that are there only when something is known."""
+    members: dict[str, Any] = {
         "retry_after_ms": error.retry_after_ms,
         "cause": error.cause,
         "combo": error.combo,
         "attempts": list(error.attempts) or None,
         "skipped": list(error.skipped) or None,
     }
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    return body
+    return {name: value for name, value in members.items() if value is not None}

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_gw.errors import ErrorBody
+from cluster_gw.surfaces.chat_errors import known_members
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.json_codec import write
 
@@ -55,16 +56,9 @@ def error_json(error: ErrorBody, request_id: str) -> dict[str, Any]:
         "request_id": request_id,
         "retryable": error.retryable,
     }
-    optional: dict[str, Any] = {
-        "param": error.param,
-        "retry_after_ms": error.retry_after_ms,
-        "cause": error.cause,
-        "combo": error.combo,
-        "attempts": list(error.attempts) or None,
-        "skipped": list(error.skipped) or None,
-    }
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    return body
+    if error.param is not None:
+        body["param"] = error.param
+    return body | known_members(error)
 
 
 def details_of(error: ErrorBody, request_id: str) -> list[dict[str, Any]]:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
-from cluster_gw.cli.main import run
 from cluster_gw.settings.loading import NO_FILE
+from tests.cli.running import Told, run_command
 
 VALID = """
 providers:
@@ -36,12 +35,8 @@ FAULTS = [
 ]
 
 
-def check(*arguments: str) -> Result:
-    runner = CliRunner()
-    with runner.isolation(env={"NOWHERE_KEY": None, "GW_CONFIG": None}) as streams:
-        code = run(["check", *arguments])
-        out, err = streams[0].getvalue(), streams[1].getvalue()
-    return Result(runner, out, err, b"", None, code, None)
+def check(*arguments: str) -> Told:
+    return run_command("check", *arguments)
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from cluster_gw.cli.explain import show
-from cluster_gw.cli.main import run
 from cluster_gw.core.routing.explanation import (
     ExplainedKey,
     ExplainedRoute,
@@ -23,6 +21,7 @@ from cluster_gw.core.routing.explanation import (
 from cluster_gw.core.routing.ranking import Adjustment, Factor, Multiplier
 from cluster_gw.store.keys import Keys
 from cluster_gw.units import ClientId
+from tests.cli.running import Told, run_command
 from tests.core.routing.pool import Known, Pool
 from tests.fakes.redis_server import RedisServer, needed_redis
 
@@ -53,10 +52,8 @@ def config(server: RedisServer, tmp_path: Path) -> str:
     return str(path)
 
 
-def explain(*arguments: str, body: str = BODY) -> tuple[int, str, str]:
-    with CliRunner().isolation(input=body, env={"GW_CONFIG": None}) as streams:
-        code = run(["explain", "--request", "-", *arguments])
-        return code, streams[0].getvalue().decode(), streams[1].getvalue().decode()
+def explain(*arguments: str, body: str = BODY) -> Told:
+    return run_command("explain", "--request", "-", *arguments, body=body)
 
 
 def test_json_is_the_document_of_the_api(config: str) -> None:
@@ -78,10 +75,9 @@ def test_request_comes_from_a_file_too_and_nothing_is_left_in_redis(
     body = tmp_path / "request.json"
     body.write_text(BODY)
 
-    with CliRunner().isolation(env={"GW_CONFIG": None}) as streams:
-        code = run(["explain", "--config", config, "--request", str(body), "--json"])
-        told = json.loads(streams[0].getvalue())
+    code, out, _ = run_command("explain", "--config", config, "--request", str(body), "--json")
 
+    told = json.loads(out)
     assert code == 0
     assert len(told["ranking"]) == 3
     assert server.command("KEYS", "*") == b"*0\r\n"

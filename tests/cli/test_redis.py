@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from cluster_gw.cli.main import run
 from cluster_gw.cli.redis import lines, plain, raw_lines
 from cluster_gw.supervisor.child import Child
 from cluster_gw.supervisor.embedded import EmbeddedServer, find_binary
 from cluster_gw.supervisor.resp import ErrorReply, Reply
+from tests.cli.running import Told, run_command
 from tests.fakes.redis_server import RedisServer
 from tests.supervisor.conftest import wait_for
 
@@ -21,10 +20,8 @@ def server() -> Iterator[RedisServer]:
         yield running
 
 
-def redis(*arguments: str) -> tuple[int, str, str]:
-    with CliRunner().isolation(env={"GW_CONFIG": None}) as streams:
-        code = run(["redis", *arguments])
-        return code, streams[0].getvalue().decode(), streams[1].getvalue().decode()
+def redis(*arguments: str) -> Told:
+    return run_command("redis", *arguments)
 
 
 def test_replies_are_printed_plainly_into_a_pipe(server: RedisServer) -> None:

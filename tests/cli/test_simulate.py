@@ -5,9 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
-from cluster_gw.cli.main import run
+from tests.cli.running import Told, run_command
 
 SMALL = """
 about: Two providers.
@@ -18,12 +17,8 @@ providers:
 """
 
 
-def simulate(*arguments: str) -> Result:
-    runner = CliRunner()
-    with runner.isolation() as streams:
-        code = run(["simulate", *arguments])
-        out, err = streams[0].getvalue(), streams[1].getvalue()
-    return Result(runner, out, err, b"", None, code, None)
+def simulate(*arguments: str) -> Told:
+    return run_command("simulate", *arguments)
 
 
 @pytest.fixture

@@ -38,9 +38,9 @@ async def stream(group: GatewayGroup, seconds: float, began: asyncio.Event) -> s
     return text
 
 
-async def drain_during_stream(group: GatewayGroup) -> str:
+async def drain_during_stream(group: GatewayGroup, lasts_s: float) -> str:
     began = asyncio.Event()
-    reading = asyncio.create_task(stream(group, 2.0, began))
+    reading = asyncio.create_task(stream(group, lasts_s, began))
     await began.wait()
     group.process.send_signal(signal.SIGTERM)
     return await reading
@@ -52,19 +52,11 @@ def test_sigterm_lets_open_streams_finish_and_ends_with_exit_code_0(
     with GatewayGroup(one_model(provider.base_url), workers=2) as group:
         pids = [*group.worker_pids(), group.valkey_pid()]
 
-        text = asyncio.run(drain_during_stream(group))
+        text = asyncio.run(drain_during_stream(group, 2.0))
 
         assert group.process.wait(20) == 0
         assert text.rstrip().endswith("data: [DONE]")
         assert not any(is_alive(pid) for pid in pids)
-
-
-async def cut_by_drain(group: GatewayGroup) -> str:
-    began = asyncio.Event()
-    reading = asyncio.create_task(stream(group, 30.0, began))
-    await began.wait()
-    group.process.send_signal(signal.SIGTERM)
-    return await reading
 
 
 def test_a_stream_longer_than_the_drain_ends_with_an_honest_error(
@@ -72,7 +64,7 @@ def test_a_stream_longer_than_the_drain_ends_with_an_honest_error(
 ) -> None:
     config = {**one_model(provider.base_url), "server": {"drain_s": 1}}
     with GatewayGroup(config, workers=1) as group:
-        text = asyncio.run(cut_by_drain(group))
+        text = asyncio.run(drain_during_stream(group, 30.0))
         code = group.process.wait(20)
 
     last = text.rstrip().rpartition("data: ")[2]
@@ -88,7 +80,8 @@ def test_a_dead_worker_is_replaced_and_the_port_never_closes(provider: Simulated
 
         until(lambda: len(set(group.worker_pids()) - set(first)) == 1)
         for _ in range(10):
-            assert get_json(f"{group.base_url}/v1/models")["object"] == "list"
+            # What meets the new worker's queue waits until it has started.
+            assert get_json(f"{group.base_url}/v1/models", 20.0)["object"] == "list"
 
 
 def test_workers_and_valkey_end_when_their_parent_is_killed(provider: SimulatedProvider) -> None:

@@ -5,11 +5,9 @@ client of the same dialect gets, `*.chat` those of a client of chat completions 
 usage. To accept a wanted change, run with GOLDEN_WRITE=1.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from cluster_gw.canonical.events import StreamEvent
@@ -17,14 +15,15 @@ from cluster_gw.providers.anthropic import AnthropicProvider
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.messages import Messages
-from tests.golden import test_streams
+from tests.golden import corpus
+from tests.golden.corpus import check, events_of, lines_of
 
 FOLDER = Path(__file__).parent / "anthropic"
 STREAMS = sorted(FOLDER.glob("*.sse"))
 
 
 def summary(event: StreamEvent) -> dict[str, Any]:
-    facts = test_streams.summary(event)
+    facts = corpus.summary(event)
     return {**facts, "name": event.name.decode()} if event.name else facts
 
 
@@ -34,24 +33,18 @@ def head(*, is_native: bool) -> StreamHead:
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
 def test_a_stream_of_the_vendor_is_understood_and_relayed(path: Path) -> None:
-    decoder = AnthropicProvider().stream_decoder()
-    received = path.read_bytes()
-
-    events = [e for byte in received for e in decoder.decode(bytes([byte]))] + decoder.flush()
+    events = events_of(AnthropicProvider().stream_decoder(), path.read_bytes())
 
     def sent(stream: StreamEncoder) -> bytes:
         pieces = [stream.encode(event) for event in events]
         return b"".join(pieces) + (stream.done() if events[-1].done else b"")
 
     results = {
-        ".json": b"\n".join([msgspec.json.encode(summary(event)) for event in events]) + b"\n",
+        ".json": lines_of(events, summary),
         ".out": sent(Messages().stream_encoder(head(is_native=True))),
         ".chat": sent(ChatCompletions().stream_encoder(head(is_native=False))),
     }
-    for suffix, result in results.items():
-        if os.environ.get("GOLDEN_WRITE"):
-            path.with_suffix(suffix).write_bytes(result)
-        assert result == path.with_suffix(suffix).read_bytes()
+    check(path, results)
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)

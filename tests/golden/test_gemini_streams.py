@@ -6,10 +6,8 @@ usage, `*.anthropic` those of a client of Anthropic's messages. To accept a want
 GOLDEN_WRITE=1.
 """
 
-import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from cluster_gw.providers.gemini import GeminiProvider
@@ -17,7 +15,7 @@ from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.gemini import GenerateContent
 from cluster_gw.surfaces.messages import Messages
-from tests.golden.test_streams import summary
+from tests.golden.corpus import check, events_of, lines_of
 
 FAILED = b"Malformed function call"  # before anything was said: another model may do better
 FOLDER = Path(__file__).parent / "gemini"
@@ -30,10 +28,7 @@ def head(*, is_native: bool) -> StreamHead:
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
 def test_a_stream_of_the_vendor_is_understood_and_relayed(path: Path) -> None:
-    decoder = GeminiProvider().stream_decoder()
-    received = path.read_bytes()
-
-    events = [e for byte in received for e in decoder.decode(bytes([byte]))] + decoder.flush()
+    events = events_of(GeminiProvider().stream_decoder(), path.read_bytes())
     is_whole = any(event.finish_reason for event in events)
 
     def sent(stream: StreamEncoder) -> bytes:
@@ -41,15 +36,12 @@ def test_a_stream_of_the_vendor_is_understood_and_relayed(path: Path) -> None:
         return b"".join(pieces) + (stream.done() if is_whole else b"")
 
     results = {
-        ".json": b"\n".join([msgspec.json.encode(summary(event)) for event in events]) + b"\n",
+        ".json": lines_of(events),
         ".out": sent(GenerateContent("m", stream=True).stream_encoder(head(is_native=True))),
         ".chat": sent(ChatCompletions().stream_encoder(head(is_native=False))),
         ".anthropic": sent(Messages().stream_encoder(head(is_native=False))),
     }
-    for suffix, result in results.items():
-        if os.environ.get("GOLDEN_WRITE"):
-            path.with_suffix(suffix).write_bytes(result)
-        assert result == path.with_suffix(suffix).read_bytes()
+    check(path, results)
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)

@@ -5,7 +5,6 @@ of chat completions gets. A client of the same API gets the frames as they came.
 change, run with GOLDEN_WRITE=1.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
 from cluster_gw.surfaces.base import StreamHead
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.surfaces.responses import Responses
-from tests.golden.test_streams import summary
+from tests.golden import corpus
+from tests.golden.corpus import check, lines_of, summary
 
 FOLDER = Path(__file__).parent / "responses"
 STREAMS = sorted(FOLDER.glob("*.sse"))
@@ -26,9 +26,7 @@ CHAT_HEAD = msgspec.structs.replace(HEAD, is_native=False)
 
 
 def events_of(received: bytes) -> list[StreamEvent]:
-    decoder = OpenAIResponsesProvider().stream_decoder()
-    events = [event for byte in received for event in decoder.decode(bytes([byte]))]
-    return events + decoder.flush()
+    return corpus.events_of(OpenAIResponsesProvider().stream_decoder(), received)
 
 
 def named(event: StreamEvent) -> dict[str, Any]:
@@ -45,12 +43,7 @@ def test_a_stream_is_understood_and_told_in_chat_completions(path: Path) -> None
     if events[-1].done:
         chat += stream.done()
 
-    lines = b"\n".join([msgspec.json.encode(named(event)) for event in events]) + b"\n"
-    if os.environ.get("GOLDEN_WRITE"):
-        path.with_suffix(".json").write_bytes(lines)
-        path.with_suffix(".chat").write_bytes(chat)
-    assert lines == path.with_suffix(".json").read_bytes()
-    assert chat == path.with_suffix(".chat").read_bytes()
+    check(path, {".json": lines_of(events, named), ".chat": chat})
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)

@@ -77,10 +77,6 @@ async def test_script_that_redis_has_forgotten_is_loaded_again(
     assert records.lost == 0
 
 
-def as_number(text: bytes) -> int:
-    return int(text)
-
-
 async def test_newest_of_the_notable_ones_are_given_those_of_each_digit_alike(
     records: RequestRecords,
 ) -> None:
@@ -91,8 +87,8 @@ async def test_newest_of_the_notable_ones_are_given_those_of_each_digit_alike(
     records.keep(name(9), b"9", is_notable=False, most=640, ttl_ms=60_000)
     await kept(records, 13)
 
-    assert sorted(await records.newest(32, as_number)) == [4, 4, 5, 5]
-    assert sorted(await records.newest(1000, as_number)) == sorted([*range(6)] * 2)
+    assert sorted(await records.newest(32, int)) == [4, 4, 5, 5]
+    assert sorted(await records.newest(1000, int)) == sorted([*range(6)] * 2)
 
 
 async def test_record_that_cannot_be_read_is_told_of_and_left_out(
@@ -104,5 +100,5 @@ async def test_record_that_cannot_be_read_is_told_of_and_left_out(
         records.keep(name(number), text, is_notable=True, most=640, ttl_ms=60_000)
     await kept(records, 2)
 
-    assert await records.newest(640, as_number) == [1]
+    assert await records.newest(640, int) == [1]
     assert told == [keys.requests("a", "notable")[1]]

@@ -14,7 +14,7 @@ import msgspec
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.core.limits.breaker import Evidence
 from cluster_gw.core.limits.cooldown import Cause
-from cluster_gw.core.limits.penalty import Misdeed
+from cluster_gw.core.limits.penalty import Misdeed, PenaltyPolicy, points_for
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.failure_codes import FailureCode
 
@@ -113,3 +113,14 @@ def weigh(
     if verdict.code is FailureCode.EMPTY_COMPLETION and finish_reason == FINISH_LENGTH:
         return msgspec.structs.replace(found, is_exempt=True)
     return found
+
+
+def points_of(
+    consequence: Consequence, policy: PenaltyPolicy, *, sibling_could_serve: bool, is_trial: bool
+) -> float:
+    """Tell the points of a failed attempt; 0 where it is no misdeed. See `penalty.points_for`."""
+    if consequence.misdeed is None:
+        return 0.0
+    return points_for(
+        consequence.misdeed, policy, sibling_could_serve=sibling_could_serve, is_trial=is_trial
+    )

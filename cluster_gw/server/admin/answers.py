@@ -18,6 +18,7 @@ from cluster_gw.errors import (
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.answers import internal_error, method_not_allowed
 from cluster_gw.surfaces.chat_completions import ChatCompletions
+from cluster_gw.surfaces.refusals import refused
 from cluster_gw.telemetry import events
 from cluster_gw.units import MS_PER_S
 from cluster_gw.wire.json_codec import (
@@ -91,18 +92,12 @@ async def read_json(request: Request) -> Any:
 
 def not_json(problem: str) -> ErrorBody:
     """The error of a body that is no JSON."""
-    return ErrorBody(status=400, type="invalid_request_error", code="invalid_json", message=problem)
+    return refused("invalid_json", problem, None)
 
 
 def invalid(message: str, param: str | None = None) -> ErrorBody:
     """The error of a call that cannot be done as it is."""
-    return ErrorBody(
-        status=400,
-        type="invalid_request_error",
-        code="invalid_request",
-        message=message,
-        param=param,
-    )
+    return refused("invalid_request", message, param)
 
 
 def nothing_called(kind: str, name: str) -> GatewayError:

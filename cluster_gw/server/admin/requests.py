@@ -75,7 +75,7 @@ class Requests:
     async def show_all(self, request: Request) -> Response:
         """List the newest records, of one kind or of all."""
         most, kinds = read_most(request), read_kinds(request)
-        lines = await self._read(self._desk.records.latest(most, kinds, read_line))
+        lines = await self._read(self._desk.records.latest(most, kinds, Line))
         return listed([line.shown() for line in lines], self._desk.config_version)
 
     async def show(self, request: Request) -> Response:
@@ -96,18 +96,6 @@ class Requests:
         except StoreLostError:
             setting = self._desk.records.setting
             raise ClusterFault(redis_silent(f"the Redis of {setting}")) from None
-
-
-def read_line(text: bytes) -> Line:
-    """Read what a list tells of a record.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        return msgspec.json.decode(text, type=Line)
-    except msgspec.MsgspecError as fault:
-        raise ValueError(str(fault)) from None
 
 
 def read_most(request: Request) -> int:

@@ -1,7 +1,7 @@
 """Shares of single purses, and what a fleet of workers can spend of one limit in all."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import example, given
@@ -203,6 +203,12 @@ class Fleet:
             self.seen.add(self.now_s)
             worker.hear(self.redis.sum(self.now_s), self.now_s)
 
+    def ask_in_turn(self, steps: Iterable[tuple[float, int]]) -> None:
+        """Some requests: how long after the one before, and of whom."""
+        for passed_s, chosen in steps:
+            self.now_s += passed_s
+            self.ask(chosen)
+
     def cut(self, chosen: int, *, is_current: bool) -> None:
         """A worker loses Redis; whether it has just looked."""
         worker = self.workers[chosen % len(self.workers)]
@@ -229,9 +235,7 @@ def test_fleet_without_redis_stays_within_the_limit(
 ) -> None:
     limit, offsets_s = fleet
     all_ = Fleet(limit, offsets_s)
-    for passed_s, chosen in before:
-        all_.now_s += passed_s
-        all_.ask(chosen)
+    all_.ask_in_turn(before)
     for chosen in range(len(offsets_s)):
         all_.cut(chosen, is_current=True)
 
@@ -268,9 +272,7 @@ def test_what_others_took_since_one_looked_is_the_most_that_is_added(
 ) -> None:
     limit, offsets_s = fleet
     all_ = Fleet(limit, offsets_s)
-    for passed_s, chosen in before:
-        all_.now_s += passed_s
-        all_.ask(chosen)
+    all_.ask_in_turn(before)
     oldest_s = min(worker.heard_at_s - worker.offset_s for worker in all_.workers)
     since = sum(at_s >= oldest_s for at_s in all_.redis.times)
     for chosen in range(len(offsets_s)):
