@@ -1,12 +1,21 @@
 """What is kept of a conversation, and what is said of it: values and texts, no I/O."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cluster_gw.canonical.conversation import Conversation, Role, ToolResult, ToolUse, Turn
+from cluster_gw.canonical.conversation import (
+    Conversation,
+    Part,
+    Refusal,
+    Role,
+    Text,
+    ToolResult,
+    ToolUse,
+    Turn,
+)
 from cluster_gw.core.limits.demand import Demand
 from cluster_gw.core.outcome.heard import FirstCall
 from cluster_gw.core.routing.catalog import Route
@@ -18,6 +27,8 @@ SUMMARY_CHARACTERS: Final = 6000
 NOTE_TOKENS: Final = 1600
 """What a request is reserved in addition where a note may be put into it."""
 DIGEST_BYTES: Final = 16
+ID_PREFIXES: Final = ("functions.", "call_")
+DRAWN_CHARACTERS: Final = 8
 EXACT: Final = 2**53  # whole numbers below it are the same as floats
 MARK: Final = "FreeLLMAPI context handoff:"
 """How every note begins, as in the first generation: where one stands, no other is put in."""
@@ -74,10 +85,54 @@ def model_of(route: Route) -> str:
     return f"{route.provider}/{route.model}"
 
 
-def turn_digest(model: str, call: FirstCall) -> str:
-    """What stands for a turn of a model: its first call, in whatever way its JSON is written."""
-    material = write([model, call.id, call.name]) + settled(call.arguments)
+def turn_digest(model: str, call: FirstCall, before: bytes = b"") -> str:
+    """What stands for a turn of a model: its first call, in whatever way its JSON is written.
+
+    Args:
+        model: `provider/model`.
+        call: the first.
+        before: what stands for all that was said before it, where the call alone may be that of
+            another answer; see `is_counted`.
+    """
+    material = write([model, call.id, call.name]) + settled(call.arguments) + before
     return blake2b(material, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def is_counted(call: FirstCall) -> bool:
+    """Whether another answer may well have a call of the same id.
+
+    Some vendors number the calls of each answer, with the name of the tool before it or not; texts
+    have no id at all. Where ids are drawn they are at least so long.
+    """
+    rest = call.id
+    for known in (*ID_PREFIXES, call.name):
+        rest = rest.removeprefix(known)
+    return len(rest) < DRAWN_CHARACTERS
+
+
+def turns_before(turns: Sequence[Turn], places: Collection[int]) -> dict[int, bytes]:
+    """What stands for all that was said before the turns at some places, by these places."""
+    found: dict[int, bytes] = {}
+    state = blake2b(digest_size=DIGEST_BYTES)
+    for place in range(max(places, default=-1) + 1):
+        if place in places:
+            found[place] = state.digest()
+        if place < len(turns):
+            state.update(write([turns[place].role.value, *map(gist_of, turns[place].parts)]))
+    return found
+
+
+def gist_of(part: Part) -> list[Any]:
+    """What of a part a client sends again in the same words each time."""
+    match part:
+        case ToolUse():
+            return [part.id, part.name, part.arguments]
+        case ToolResult():
+            return [part.call_id, *map(gist_of, part.parts)]
+        case Text() | Refusal():
+            return [part.text]
+        case _:
+            return []
 
 
 def settled(arguments: str) -> bytes:

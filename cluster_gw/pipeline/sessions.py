@@ -6,12 +6,13 @@ signed them, and that another model answered before. Requests that need none pay
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from cluster_gw.canonical.conversation import Conversation, Role, Thinking, ToolUse, Turn
+from cluster_gw.canonical.conversation import Conversation, Role
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.outcome.heard import MOST_ARGUMENTS, FirstCall, Heard, first_of, words_of
@@ -28,17 +29,26 @@ from cluster_gw.pipeline.session_records import (
     Handoff,
     Said,
     Thought,
+    is_counted,
     last_messages,
     model_of,
     note_of,
     record_json,
     turn_digest,
+    turns_before,
     with_room,
 )
+from cluster_gw.pipeline.session_turns import newest_words, openings, with_blank, with_thought
 from cluster_gw.pipeline.targets import Recalls, Target
 from cluster_gw.pipeline.translation import UNREADABLE, Amended, conversation_of
 from cluster_gw.providers.quirks import REASONING_BLANK
-from cluster_gw.providers.reasoning_echo import CALLS, ECHOED, thoughtless, with_thoughts
+from cluster_gw.providers.reasoning_echo import (
+    CALLS,
+    message_count,
+    messages_before,
+    thoughtless,
+    with_thoughts,
+)
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.session_memory import Record, SessionMemory
@@ -49,6 +59,10 @@ MOST_TURNS: Final = 16
 HANDOFF_BYTES: Final = 65_536  # more than its characters can be, however they are written
 THOUGHTS: Final = "reasoning"
 HANDOFFS: Final = "handoff"
+
+
+Before = Callable[[Collection[int]], Mapping[int, bytes]]
+"""Gives what stands for all that was said before some places of a conversation."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +102,7 @@ class Sessions:
             return None
         record = Record(
             name=self._keys.handoff(context.client, context.session_key),
+            client=context.client,
             kind=HANDOFFS,
             ttl_ms=runtime.sessions.handoff_ttl_ms,
         )
@@ -183,8 +198,10 @@ class Sessions:
         signatures = heard.signatures if recalls is Recalls.SIGNATURES else ()
         if reasoning or any(signatures):
             thought = Thought(model=model, reasoning=reasoning, signatures=signatures)
+            before = end_of(exchange, target) if is_counted(first) else b""
+            digest = turn_digest(model, first, before)
             self._memory.keep(
-                self._thoughts(exchange, exchange.context.session_key, model, first),
+                self._thoughts(exchange, exchange.context.session_key, digest),
                 record_json(thought),
                 most_bytes=policy.most_bytes,
                 budget_bytes=policy.budget_bytes / max(1, self._workers()),
@@ -229,7 +246,7 @@ class Sessions:
         calls = {one.place: first_of(one.calls) for one in lacking}
         if wants_all and lacking and not lacking[-1].calls:
             calls[lacking[-1].place] = words_of(lacking[-1].text)
-        found = await self._find(exchange, target, calls)
+        found = await self._find(exchange, target, calls, partial(messages_before, messages))
         thoughts = {place: thought.reasoning for place, thought in found.items()}
         if wants_all:
             thoughts = {one.place: thoughts.get(one.place, "") for one in lacking}
@@ -250,7 +267,8 @@ class Sessions:
             wants_all = wants_every_turn(target)
             if wants_all:
                 calls |= newest_words(conversation.turns)
-            found = await self._find(exchange, target, calls)
+            before = partial(turns_before, conversation.turns)
+            found = await self._find(exchange, target, calls, before)
             turns = list(conversation.turns)
             for place, thought in found.items():
                 turns[place] = with_thought(turns[place], thought)
@@ -264,21 +282,31 @@ class Sessions:
             attempt.amended = Amended(request=exchange.request, conversation=amended)
 
     async def _find(
-        self, exchange: Exchange, target: Target, calls: Mapping[int, FirstCall | None]
+        self,
+        exchange: Exchange,
+        target: Target,
+        calls: Mapping[int, FirstCall | None],
+        before: Before,
     ) -> dict[int, Thought]:
         """What the very model of a target thought at some places; the newest of them."""
-        model, session = model_of(target.route), None
-        asked: list[tuple[int, Record]] = []
+        model = model_of(target.route)
+        wanted: list[tuple[int, FirstCall]] = []
         left = MOST_ARGUMENTS
         for place, call in list(calls.items())[::-1]:
             left -= 0 if call is None else len(call.arguments)
-            if left < 0 or len(asked) == MOST_TURNS:
+            if left < 0 or len(wanted) == MOST_TURNS:
                 break
             if call is not None:
-                session = session or exchange.context.session_key
-                asked.append((place, self._thoughts(exchange, session, model, call)))
-        if not asked:
+                wanted.append((place, call))
+        if not wanted:
             return {}
+        counted = [place for place, call in wanted if is_counted(call)]
+        said = before(counted) if counted else {}
+        session = exchange.context.session_key
+        asked: list[tuple[int, Record]] = []
+        for place, call in wanted:
+            digest = turn_digest(model, call, said.get(place, b""))
+            asked.append((place, self._thoughts(exchange, session, digest)))
         started_s = self._clock.monotonic_s()
         records = [record for _, record in asked]
         values = await self._memory.find(records, self._memory.read_s - exchange.memory_s)
@@ -295,9 +323,10 @@ class Sessions:
                     found[place] = thought
         return found
 
-    def _thoughts(self, exchange: Exchange, session: str, model: str, call: FirstCall) -> Record:
+    def _thoughts(self, exchange: Exchange, session: str, digest: str) -> Record:
         return Record(
-            name=self._keys.thoughts(exchange.client, session, turn_digest(model, call)),
+            name=self._keys.thoughts(exchange.client, session, digest),
+            client=exchange.client,
             kind=THOUGHTS,
             ttl_ms=exchange.runtime.sessions.reasoning_ttl_ms,
         )
@@ -314,53 +343,19 @@ def wanted(target: Target, request: ChatRequest, policy: SessionPolicy) -> Recal
     return recalls
 
 
+def end_of(exchange: Exchange, target: Target) -> bytes:
+    """What stands for all of a request's conversation, as the next one is told it again."""
+    if exchange.request.dialect is target.dialect:
+        messages = exchange.request.fields["messages"]
+        end = message_count(messages)
+        return messages_before(messages, [end]).get(end, b"")
+    conversation = conversation_of(exchange)
+    if not isinstance(conversation, Conversation):
+        return b""
+    end = len(conversation.turns)
+    return turns_before(conversation.turns, [end])[end]
+
+
 def wants_every_turn(target: Target) -> bool:
     """Whether a target wants a thought with each turn of its model, be it empty."""
     return target.recalls is Recalls.REASONING and REASONING_BLANK in target.route.quirks
-
-
-def newest_words(turns: Sequence[Turn]) -> dict[int, FirstCall | None]:
-    """The newest turn of the model if it calls nothing, by its place."""
-    places = [place for place, turn in enumerate(turns) if turn.role is Role.ASSISTANT]
-    if not places or any(isinstance(part, ToolUse) for part in turns[places[-1]].parts):
-        return {}
-    return {places[-1]: words_of(turns[places[-1]].text)}
-
-
-def openings(turns: Sequence[Turn], recalls: Recalls) -> list[tuple[int, ToolUse]]:
-    """The first call of each run of the model's turns that lacks what is wanted, with its place."""
-    found: list[tuple[int, ToolUse]] = []
-    is_in_run = False
-    for place, turn in enumerate(turns):
-        use = next((part for part in turn.parts if isinstance(part, ToolUse)), None)
-        if turn.role is not Role.ASSISTANT:
-            is_in_run = False
-        elif use is not None and not is_in_run:
-            is_in_run = True
-            if recalls is Recalls.REASONING or not use.signature:
-                found.append((place, use))
-    return found
-
-
-def with_thought(turn: Turn, thought: Thought) -> Turn:
-    """A turn of the model with what it thought, and with the proofs of its calls."""
-    proofs = iter(thought.signatures)
-    parts = [
-        msgspec.structs.replace(part, signature=part.signature or next(proofs, ""))
-        if isinstance(part, ToolUse)
-        else part
-        for part in turn.parts
-        # What the client brought along of it would only be told to be lost.
-        if not (isinstance(part, Thinking) and part.text == thought.reasoning)
-    ]
-    mind = [Thinking(text=thought.reasoning, signature=ECHOED)] if thought.reasoning else []
-    return msgspec.structs.replace(turn, parts=(*mind, *parts))
-
-
-def with_blank(turn: Turn) -> Turn:
-    """A turn of the model with an empty thought where it has none that is sent."""
-    if turn.role is not Role.ASSISTANT or any(
-        isinstance(part, Thinking) and part.signature == ECHOED for part in turn.parts
-    ):
-        return turn
-    return msgspec.structs.replace(turn, parts=(Thinking(signature=ECHOED), *turn.parts))

@@ -4,7 +4,8 @@ Models that think between calls of tools want to see it (`reasoning_content` of 
 made the calls); most clients do not send back what they did not ask for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,8 @@ ECHOED: Final = "Z3c6ZWNobw"
 very model thought is marked so. Base64 of `gw:echo`."""
 CALLS: Final = b'"tool_calls"'
 ASSISTANT: Final = b'"assistant"'
+SAID: Final = ("role", "tool_calls", "tool_call_id")
+DIGEST_BYTES: Final = 16
 ABSENT: Final = b"null"
 MESSAGES_READER: Final = JsonReader[list[Fields]](list[Fields])
 
@@ -79,6 +82,42 @@ def thoughtless(messages: msgspec.Raw) -> list[Thoughtless]:
     except (InvalidJsonError, UnexpectedShapeError):  # the upstream will say what is wrong
         return []
     return found
+
+
+def message_count(messages: msgspec.Raw) -> int:
+    """How many there are; 0 where they cannot be read."""
+    try:
+        return len(MESSAGES_READER.read(messages))
+    except (InvalidJsonError, UnexpectedShapeError):
+        return 0
+
+
+def messages_before(messages: msgspec.Raw, places: Collection[int]) -> dict[int, bytes]:
+    """What stands for all that was said before the messages at some places, by these places.
+
+    Marks that clients move from message to message, and thoughts, are no part of it.
+    """
+    found: dict[int, bytes] = {}
+    state = blake2b(digest_size=DIGEST_BYTES)
+    try:
+        items = MESSAGES_READER.read(messages)
+        for place in range(max(places, default=-1) + 1):
+            if place in places:
+                found[place] = state.digest()
+            if place < len(items):
+                update(state, items[place])
+    except (InvalidJsonError, UnexpectedShapeError):  # the upstream will say what is wrong
+        return found
+    return found
+
+
+def update(state: blake2b, message: Fields) -> None:
+    """Add what a message says."""
+    content = bytes(message.get("content", ABSENT))
+    if not content.startswith(b'"'):  # most are, and need no reading
+        content = bytes(raw(text_of(message)))
+    for part in (content, *[bytes(message.get(name, ABSENT)) for name in SAID]):
+        state.update(b"%d:%b" % (len(part), part))
 
 
 def text_of(message: Fields) -> str:

@@ -45,15 +45,31 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         name: of its key.
         kind: of what is kept, for numbers.
         ttl_ms: above 0.
+        client: whose it is; one has no more of what there is room for than any other.
     """
 
     name: str
     kind: str
     ttl_ms: int
+    client: str = ""
+
+
+class Part(msgspec.Struct):
+    """What one client wrote lately: what is older counts less and less.
+
+    Attributes:
+        at_s: when it was right.
+    """
+
+    bytes: float = 0.0
+    at_s: float = 0.0
 
 
 class ByteMeter:
     """Bounds the bytes that live at once: half may be written at once, the rest over a life.
+
+    While less than half of that is in use anybody may write. Above, a client that has as much as
+    its equal part of all writes nothing: what gets free is for those with less.
 
     Attributes:
         most_bytes: of all that lives; changed while it is in use.
@@ -62,23 +78,41 @@ class ByteMeter:
     def __init__(self) -> None:
         self.most_bytes = 0.0
         self._spent_bytes = 0.0
-        self._at_s = 0.0
+        self._at_s = self._swept_s = 0.0
+        self._parts: dict[str, Part] = {}
 
-    def passes(self, size_bytes: int, ttl_s: float, now_s: float) -> bool:
+    def passes(self, size_bytes: int, ttl_s: float, now_s: float, client: str = "") -> bool:
         """Whether so many may be written now; counts them then.
 
         Args:
             size_bytes: above 0.
             ttl_s: how long they live.
             now_s: monotonic seconds.
+            client: who wants to write them.
         """
         half = self.most_bytes / HALF
         given_back = (now_s - self._at_s) * half / ttl_s
         self._spent_bytes, self._at_s = max(0.0, self._spent_bytes - given_back), now_s
-        if self._spent_bytes + size_bytes > half:
+        part, after = self._part(client, ttl_s, now_s), self._spent_bytes + size_bytes
+        is_greedy = part.bytes >= half / len(self._parts)
+        if after > half or (after > half / HALF and is_greedy):
             return False
-        self._spent_bytes += size_bytes
+        self._spent_bytes = after
+        part.bytes += size_bytes
         return True
+
+    def _part(self, client: str, ttl_s: float, now_s: float) -> Part:
+        """That of a client; whoever wanted nothing for a life has none."""
+        if now_s - self._swept_s >= ttl_s:
+            self._swept_s = now_s
+            self._parts = {
+                name: part for name, part in self._parts.items() if now_s - part.at_s < ttl_s
+            }
+        part = self._parts.get(client)
+        if part is None:
+            part = self._parts[client] = Part(at_s=now_s)
+        part.bytes, part.at_s = part.bytes * math.exp((part.at_s - now_s) / ttl_s), now_s
+        return part
 
 
 class SessionMemory:
@@ -189,7 +223,8 @@ class SessionMemory:
         meter = self._meters.setdefault(record.kind, ByteMeter())
         if budget_bytes != math.inf:
             meter.most_bytes = budget_bytes
-            if not meter.passes(size, record.ttl_ms / MS_PER_S, self._monotonic_s()):
+            ttl_s, now_s = record.ttl_ms / MS_PER_S, self._monotonic_s()
+            if not meter.passes(size, ttl_s, now_s, record.client):
                 self._count(record.kind, Result.OVER_BUDGET)
                 return
         sealed = self._seal.close(record.name, value)

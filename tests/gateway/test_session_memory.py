@@ -26,6 +26,7 @@ TOOL: Final = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     },
 }
+DRAWN: Final = "call_00_Xy7aPqR2kLmN"  # no other answer has a call of this id
 THOUGHT: Final = "Bonn is meant, so ask for Bonn."
 ASKED: Final = [{"role": "user", "content": "what is the weather in Bonn?"}]
 
@@ -206,10 +207,11 @@ async def test_a_platform_that_wants_blanks_gets_them_where_nothing_is_known(
     start: Start, config: dict[str, Any], upstream: ChatUpstream, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start(**config)
+    upstream.message = calling(call_id=DRAWN, reasoning=THOUGHT)
     await ask(http, gateway, asking(model="o/zen"))
     older = {"role": "assistant", "content": "hello"}
 
-    await ask(http, gateway, asking(older, *ASKED, *returned(), model="o/zen"))
+    await ask(http, gateway, asking(older, *ASKED, *returned(DRAWN), model="o/zen"))
 
     assert thoughts(upstream) == ["", THOUGHT]
 
@@ -271,7 +273,7 @@ async def test_records_are_sealed_end_by_themselves_and_name_nothing_said(
     async with Gateway(config, server.url, prefix="sealed", environ=key) as gateway:
         await ask(http, gateway, asking(), X_Session_Id="my-session")
         await ask(http, gateway, asking(*returned()), X_Session_Id="my-session")
-        (name,) = keys_of(server, "sealed")
+        name = keys_of(server, "sealed")[0]
         raw = server.command("GET", name)
         life_ms = int(server.command("PTTL", name).strip(b":\r\n"))
 
@@ -394,12 +396,13 @@ async def test_arguments_that_would_take_long_to_read_end_the_look(
     start: Start, config: dict[str, Any], upstream: ChatUpstream, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start(**config)
+    upstream.message = calling(call_id=DRAWN, reasoning=THOUGHT)
     await ask(http, gateway, asking())
     long = returned("call_x2", '{"city":"%s"}' % ("x" * 262_144))
 
-    await ask(http, gateway, asking(*long, *returned()))
+    await ask(http, gateway, asking(*long, *returned(DRAWN)))
     newest = thoughts(upstream)
-    await ask(http, gateway, asking(*returned(), *long))
+    await ask(http, gateway, asking(*returned(DRAWN), *long))
 
     assert (newest, thoughts(upstream)) == ([None, THOUGHT], [None, None])
 

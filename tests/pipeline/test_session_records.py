@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_gw.canonical.conversation import Conversation, Role, Text, ToolResult, ToolUse, Turn
+from cluster_gw.canonical.conversation import (
+    Conversation,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+)
 from cluster_gw.core.outcome.heard import FirstCall
 from cluster_gw.pipeline.session_records import (
     HANDOFF_READER,
@@ -14,10 +22,12 @@ from cluster_gw.pipeline.session_records import (
     NOTE_TOKENS,
     Handoff,
     Said,
+    is_counted,
     last_messages,
     note_of,
     record_json,
     turn_digest,
+    turns_before,
 )
 
 
@@ -103,3 +113,33 @@ def test_the_last_messages_are_cut_short_and_systems_are_left_out() -> None:
         Said("assistant", "done"),
     )
     assert "secret" not in str(said)
+
+
+@pytest.mark.parametrize(
+    ("call_id", "counted"),
+    [
+        *(("", True), ("call_0", True), ("0", True), ("functions.look_up:12", True)),
+        *(("call_00_Xy7aPqR2kLmN", False), ("toolu_01AbCdEfGh", False)),
+        ("chatcmpl-tool-0f3c9a7e51b24d68", False),
+    ],
+)
+def test_ids_that_are_counted_may_be_those_of_another_answer(call_id: str, counted: bool) -> None:
+    assert is_counted(FirstCall(call_id, "look_up", "{}")) is counted
+
+
+def test_what_was_said_before_a_turn_is_known_by_its_words_alone() -> None:
+    use = ToolUse(id="call_1", name="f", arguments="{}")
+    turns = (
+        Turn(role=Role.USER, parts=(Text(text="hi"),)),
+        Turn(role=Role.ASSISTANT, parts=(Thinking(text="hm"), use)),
+        Turn(role=Role.USER, parts=(ToolResult(call_id="call_1", name="f"),)),
+    )
+    bare = (turns[0], Turn(role=Role.ASSISTANT, parts=(use,)), turns[2])
+    other = (Turn(role=Role.USER, parts=(Text(text="ho"),)), *turns[1:])
+
+    known = turns_before(turns, [0, 1, 3])
+
+    assert list(known) == [0, 1, 3]
+    assert len(set(known.values())) == 3
+    assert turns_before(bare, [1, 3])[1] == known[1]
+    assert not set(turns_before(other, [1, 3]).values()) & set(known.values())

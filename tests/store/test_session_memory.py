@@ -159,3 +159,32 @@ def test_no_more_bytes_live_at_once_than_the_budget(
             living.append((now_s, size))
 
         assert sum(kept for _, kept in living) <= most * (1 + 1e-9)
+
+
+def test_one_client_never_keeps_another_out() -> None:
+    meter, ttl_s = ByteMeter(), 60.0
+    meter.most_bytes = 8000.0
+
+    def kept(client: str, now_s: float) -> int:
+        return sum(meter.passes(100, ttl_s, now_s, client) for _ in range(100))
+
+    alone = kept("greedy", 0.0)
+    first, again = kept("late", 0.0), kept("greedy", 0.0)
+    both = [(kept("greedy", at_s), kept("late", at_s)) for at_s in (10.0, 20.0, 30.0)]
+
+    assert alone == 4000 // 100, "who is alone has all of it"
+    assert (first, again) == (0, 0), "there is no more, for anybody"
+    assert all(greedy == 0 and late > 0 for greedy, late in both), "what gets free is for others"
+
+
+def test_many_clients_may_write_large_values_while_there_is_room() -> None:
+    meter = ByteMeter()
+    meter.most_bytes = 10_000.0
+
+    for number in range(50):
+        meter.passes(1, 60.0, 0.0, f"c{number}")
+
+    assert meter.passes(2000, 60.0, 0.0, "c7")
+    assert meter.passes(2000, 60.0, 0.0, "c8"), "whoever has little may write more than its part"
+    assert not meter.passes(10, 60.0, 0.0, "c7")
+    assert meter.passes(10, 60.0, 0.0, "c9")
