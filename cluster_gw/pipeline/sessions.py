@@ -199,6 +199,8 @@ class Sessions:
         if reasoning or any(signatures):
             thought = Thought(model=model, reasoning=reasoning, signatures=signatures)
             before = end_of(exchange, target) if is_counted(first) else b""
+            if before is None:
+                return  # what cannot be read is not known again
             digest = turn_digest(model, first, before)
             self._memory.keep(
                 self._thoughts(exchange, exchange.context.session_key, digest),
@@ -290,23 +292,11 @@ class Sessions:
     ) -> dict[int, Thought]:
         """What the very model of a target thought at some places; the newest of them."""
         model = model_of(target.route)
-        wanted: list[tuple[int, FirstCall]] = []
-        left = MOST_ARGUMENTS
-        for place, call in list(calls.items())[::-1]:
-            left -= 0 if call is None else len(call.arguments)
-            if left < 0 or len(wanted) == MOST_TURNS:
-                break
-            if call is not None:
-                wanted.append((place, call))
-        if not wanted:
+        known = known_by(model, calls, before)
+        if not known:
             return {}
-        counted = [place for place, call in wanted if is_counted(call)]
-        said = before(counted) if counted else {}
         session = exchange.context.session_key
-        asked: list[tuple[int, Record]] = []
-        for place, call in wanted:
-            digest = turn_digest(model, call, said.get(place, b""))
-            asked.append((place, self._thoughts(exchange, session, digest)))
+        asked = [(place, self._thoughts(exchange, session, digest)) for place, digest in known]
         started_s = self._clock.monotonic_s()
         records = [record for _, record in asked]
         values = await self._memory.find(records, self._memory.read_s - exchange.memory_s)
@@ -343,15 +333,39 @@ def wanted(target: Target, request: ChatRequest, policy: SessionPolicy) -> Recal
     return recalls
 
 
-def end_of(exchange: Exchange, target: Target) -> bytes:
-    """What stands for all of a request's conversation, as the next one is told it again."""
+def known_by(
+    model: str, calls: Mapping[int, FirstCall | None], before: Before
+) -> list[tuple[int, str]]:
+    """What the newest of some turns are known by, by their places; not all of very many."""
+    wanted: list[tuple[int, FirstCall]] = []
+    left = MOST_ARGUMENTS
+    for place, call in list(calls.items())[::-1]:
+        left -= 0 if call is None else len(call.arguments)
+        if left < 0 or len(wanted) == MOST_TURNS:
+            break
+        if call is not None:
+            wanted.append((place, call))
+    counted = [place for place, call in wanted if is_counted(call)]
+    said = before(counted) if counted else {}
+    return [
+        (place, turn_digest(model, call, said.get(place, b"")))
+        for place, call in wanted
+        if place in said or place not in counted
+    ]
+
+
+def end_of(exchange: Exchange, target: Target) -> bytes | None:
+    """What stands for all of a request's conversation, as the next one is told it again.
+
+    None where it cannot be read.
+    """
     if exchange.request.dialect is target.dialect:
         messages = exchange.request.fields["messages"]
         end = message_count(messages)
-        return messages_before(messages, [end]).get(end, b"")
+        return messages_before(messages, [end]).get(end)
     conversation = conversation_of(exchange)
     if not isinstance(conversation, Conversation):
-        return b""
+        return None
     end = len(conversation.turns)
     return turns_before(conversation.turns, [end])[end]
 
