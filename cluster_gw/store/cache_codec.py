@@ -75,7 +75,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EntryCodec:
-    """Writes and reads entries.
+    """Writes and reads entries, in one thread: what it packs with is used again.
 
     Args:
         seal: encrypts them.
@@ -87,14 +87,19 @@ class EntryCodec:
     def __init__(self, seal: Seal) -> None:
         self.format = f"{VERSION}-{seal.name}" if seal.name else VERSION
         self._seal = seal
+        self._pack = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress
+        self._unpack = zstandard.ZstdDecompressor().decompress
+
+    def apart(self) -> "EntryCodec":
+        """The same for another thread."""
+        return EntryCodec(self._seal)
 
     def encode(self, name: str, entry: Entry) -> bytes:
-        """What is written under a name; safe to call in a thread."""
-        packed = msgspec.msgpack.encode(entry)
-        return self._seal.close(name, zstandard.ZstdCompressor(level=LEVEL).compress(packed))
+        """What is written under a name."""
+        return self._seal.close(name, self._pack(msgspec.msgpack.encode(entry)))
 
     def decode(self, name: str, stored: bytes) -> Entry:
-        """What was written there; safe to call in a thread.
+        """What was written there.
 
         Raises:
             EntryUnreadableError: see the class.
@@ -103,8 +108,7 @@ class EntryCodec:
             packed = self._seal.open(name, stored)
             if not 0 <= zstandard.frame_content_size(packed) <= MOST_BYTES:
                 raise EntryUnreadableError("larger than any that is written")
-            plain = zstandard.ZstdDecompressor().decompress(packed)
-            return msgspec.msgpack.decode(plain, type=Entry)
+            return msgspec.msgpack.decode(self._unpack(packed), type=Entry)
         except (UnsealError, zstandard.ZstdError, msgspec.MsgspecError, UnicodeError) as fault:
             raise EntryUnreadableError(type(fault).__name__) from None
 

@@ -147,11 +147,11 @@ class CacheIndex(ScriptCaller):
         whose = EVERY if client is None else _word(client)
         of = EVERY if model is None else _word(model)
         while True:
-            _, _, told, *victims = await self._call(
+            _, _, told, count, *victims = await self._call(
                 "cache/flush", self._keys.cache_index(), whose, of, cursor, FLUSH_AT_ONCE
             )
             await self._delete([bytes(victim).decode() for victim in victims])
-            removed, cursor = removed + len(victims), bytes(told).decode()
+            removed, cursor = removed + int(count), bytes(told).decode()
             if cursor == "0":
                 return removed
 

@@ -19,7 +19,7 @@ from cluster_gw.units import MS_PER_S
 
 LEASE_S: Final = 60.0
 QUIET_RENEW_S: Final = 20.0
-RENEW_S: Final = 0.3
+RENEW_S: Final = 0.2
 LONGEST_S: Final = 1800.0
 """Nobody fetches longer; a lead that was forgotten is not renewed after that."""
 FEED_KEEP_MS: Final = 10_000
@@ -61,9 +61,8 @@ class Leading:
         self.is_over = False
         self._place, self._shared = place, shared
         self._loop = asyncio.get_running_loop()
-        self._lead_key = place.keys.cache_lead(tail.digest)
-        self._feed_key = place.keys.cache_feed(tail.digest, tail.token)
-        self._codec = FeedCodec(place.seal, self._feed_key)
+        self._keys: list[str] = []
+        self._codec: FeedCodec | None = None
         self._at = 0  # pieces that were packed
         self._packed_end = False
         self._acked = 0  # pieces of the feed in Redis
@@ -71,7 +70,6 @@ class Leading:
         self._is_sending = False
         self._drained: asyncio.Future[None] | None = None
         self._begun_s = self._renewed_s = self._loop.time()
-        self._timer = self._loop.call_later(RENEW_S, self._tick)
 
     def add(self, piece: Piece) -> None:
         """More has come; who follows gets it within this turn of the loop."""
@@ -89,6 +87,16 @@ class Leading:
             self._renewed_s = self._loop.time()
             self._shared.spawn(self._renew())
 
+    def beat(self) -> None:
+        """Renew where it is time to; asked every `RENEW_S`."""
+        now_s = self._loop.time()
+        if now_s - self._begun_s > LONGEST_S:
+            self.lose("forgotten")
+        self._push()  # what was not written then
+        is_quiet = not self.is_followed and self._shared.is_heard()
+        if now_s - self._renewed_s >= (QUIET_RENEW_S if is_quiet else RENEW_S / 2):
+            self.check()
+
     async def end(self) -> None:
         """The answer is whole: tell who follows, and wait a moment until that is written."""
         self.tail.close(Ended())
@@ -102,7 +110,6 @@ class Leading:
     def stop(self) -> None:
         """Renew no longer."""
         self.is_over = True
-        self._timer.cancel()
 
     def lose(self, reason: str) -> None:
         """The answer does not come: tell who follows here."""
@@ -124,7 +131,7 @@ class Leading:
             while self._pack() and not self.is_stale and not self.is_over:
                 status, *_ = await self._place.run(
                     "cache/feed",
-                    [self._lead_key, self._feed_key],
+                    self._names(),
                     *(self._place.owner, self.tail.token, self._acked, FEED_KEEP_MS),
                     *self._unacked,
                 )
@@ -139,35 +146,36 @@ class Leading:
             if self._drained is not None and (self.is_stale or self._is_drained()):
                 _resolve(self._drained)
 
+    def _names(self) -> list[str]:
+        """The keys of the lead and of its feed; most leads need neither."""
+        if not self._keys:
+            digest, token = self.tail.digest, self.tail.token
+            keys = self._place.keys
+            self._keys = [keys.cache_lead(digest), keys.cache_feed(digest, token)]
+        return self._keys
+
     def _pack(self) -> bool:
         """Whether there is something to send; what was not confirmed comes first."""
         if self._unacked:
             return True
         while self._at < len(self.tail.pieces) and len(self._unacked) < AT_ONCE:
             piece, self._at = self.tail.taken_from(self._at)
-            self._unacked.append(self._codec.encode(self._acked + len(self._unacked), piece))
+            self._unacked.append(self._encoded(piece))
         is_all = self._at == len(self.tail.pieces) and len(self._unacked) < AT_ONCE
         if is_all and self.tail.end == Ended() and not self._packed_end:
             self._packed_end = True
-            self._unacked.append(self._codec.encode(self._acked + len(self._unacked), Ended()))
+            self._unacked.append(self._encoded(Ended()))
         return bool(self._unacked)
 
-    def _tick(self) -> None:
-        now_s = self._loop.time()
-        if now_s - self._begun_s > LONGEST_S:
-            self.lose("forgotten")
-        if self.is_stale or self.is_over:
-            return
-        self._timer = self._loop.call_later(RENEW_S, self._tick)
-        self._push()
-        is_quiet = not self.is_followed and self._shared.is_heard()
-        if now_s - self._renewed_s >= (QUIET_RENEW_S if is_quiet else RENEW_S * 0.9):
-            self.check()
+    def _encoded(self, piece: Piece | Ended) -> bytes:
+        if self._codec is None:
+            self._codec = FeedCodec(self._place.seal, self._names()[1])
+        return self._codec.encode(self._acked + len(self._unacked), piece)
 
     async def _renew(self) -> None:
         status, _, *told = await self._place.run(
             "cache/renew",
-            [self._lead_key, self._feed_key],
+            self._names(),
             *(self._place.owner, self.tail.token, round(LEASE_S * MS_PER_S), FEED_KEEP_MS),
         )
         if not status:

@@ -50,7 +50,7 @@ class Writer:
         if len(entry.payload) > bounds.max_entry_bytes:
             return TOO_LARGE
         if len(entry.payload) > INLINE_BYTES:
-            body = await asyncio.to_thread(self._codec.encode, name, entry)
+            body = await asyncio.to_thread(self._codec.apart().encode, name, entry)
         else:
             body = self._codec.encode(name, entry)
         jitter = 1 - JITTER + 2 * JITTER * self._draw()

@@ -14,7 +14,7 @@ from cluster_gw.store.bus import Bus
 from cluster_gw.store.cache_codec import Entry, EntryCodec, EntryUnreadableError
 from cluster_gw.store.cache_feed import Feed, Lost, Piece, Tail
 from cluster_gw.store.cache_index import Bounds, CacheIndex
-from cluster_gw.store.cache_lead import LEASE_S, Leading, Pump, Shared
+from cluster_gw.store.cache_lead import LEASE_S, RENEW_S, Leading, Pump, Shared
 from cluster_gw.store.cache_look import (
     Following,
     Found,
@@ -84,6 +84,7 @@ class ResponseCache:
         self._tails: dict[str, Tail] = {}
         self._pumps: dict[str, Pump] = {}
         self._called: dict[str, bool] = {}
+        self._beating: asyncio.TimerHandle | None = None
         self._bus: Bus | None = None
         self._uses = Uses(self.index, place.keys, monotonic_s, self._spawn)
         self._shared = Shared(
@@ -162,8 +163,8 @@ class ResponseCache:
         leading = self._leading(lead)
         if leading is None:
             return False
-        await leading.end()
         try:
+            await leading.end()
             result = STALE if leading.is_stale else await self._writer.store(lead, entry, ttl_s)
         except (StoreLostError, ScriptContractError):
             result = LOST
@@ -178,8 +179,10 @@ class ResponseCache:
         """The answer is whole, but is not kept: who follows gets it, nobody does later."""
         leading = self._leading(lead)
         if leading is not None:
-            await leading.end()
-            self._forget(leading)
+            try:
+                await leading.end()
+            finally:
+                self._forget(leading)
             self._free(lead, "not_kept")
             self._count("not_kept")
 
@@ -241,7 +244,7 @@ class ResponseCache:
         body = stored[stored.index(b"\n") + 1 :]
         try:
             if len(body) > INLINE_BYTES:
-                entry = await asyncio.to_thread(self._codec.decode, name, body)
+                entry = await asyncio.to_thread(self._codec.apart().decode, name, body)
             else:
                 entry = self._codec.decode(name, body)
         except EntryUnreadableError:
@@ -279,7 +282,15 @@ class ResponseCache:
             self._tails[digest] = tail
         if self._called.pop(digest, False):
             leading.follow()
+        if self._beating is None:
+            self._beating = asyncio.get_running_loop().call_later(RENEW_S, self._beat)
         return Lead(digest, token)
+
+    def _beat(self) -> None:
+        for leading in self._leads.values():
+            leading.beat()
+        loop = asyncio.get_running_loop()
+        self._beating = loop.call_later(RENEW_S, self._beat) if self._leads else None
 
     def _leading(self, lead: Lead) -> Leading | None:
         leading = self._leads.get(lead.digest)

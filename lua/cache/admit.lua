@@ -27,8 +27,6 @@
 
 local GO_AT_ONCE = 128
 local ENDED_AT_ONCE = 32
-local DOOMED_AT_ONCE = 16
-local DOOMED_MS = 1000 -- whoever was told of it has had its time
 local SLACK_MS = 5000 -- clocks of servers differ: what ends there may still be here
 --@include lib/cache_index.lua
 
@@ -86,10 +84,6 @@ call('HSET', KEYS[2], 'bytes', string.format('%d', bytes))
 for name, count in pairs(counts) do
   call('HINCRBY', KEYS[2], name, count)
 end
-for _, name in ipairs(call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%d', now - DOOMED_MS), 'LIMIT',
-  '0', string.format('%d', DOOMED_AT_ONCE))) do
-  victims[#victims + 1] = name
-  doom({ name }, now)
-end
+name_again(victims, now)
 keep_index()
 return { is_full and 0 or 1, is_full and FULL or OK, unpack(victims) }

@@ -11,7 +11,8 @@
 -- @args 3 cursor text where the part begins; 0 for the first one
 -- @args 4 most count about how many entries are looked at; at most 256
 -- @args last now_ms ms 0 for the server's clock
--- @returns {1, 'ok', cursor, victim ...} delete these, then go on; the cursor is 0 after the last part
+-- @returns {1, 'ok', cursor, removed, victim ...} delete these, then go on; the cursor is 0 after the last
+-- @returns part; those above `removed` left the index before, but were not deleted
 -- @errors GW_BADARG GW_UNREADABLE
 -- @idempotent yes
 -- @complexity O(most)
@@ -46,5 +47,7 @@ end
 call('HSET', KEYS[2], 'bytes', string.format('%d', math.max(0, bytes - forget(victims))))
 call('HINCRBY', KEYS[2], 'removed', #victims)
 doom(victims, now)
+local removed = #victims
+name_again(victims, now)
 keep_index()
-return { 1, OK, part[1], unpack(victims) }
+return { 1, OK, part[1], removed, unpack(victims) }

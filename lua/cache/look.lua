@@ -17,7 +17,7 @@
 -- @idempotent no: a repeated call follows the lead that the first one took
 -- @complexity O(size of the entry)
 -- @slot {digest}
--- A lead that nobody follows has a long lease and is not renewed; its first follower cuts that to a second
+-- A lead that nobody follows has a long lease and is not renewed; its first follower cuts that to 0.8 s
 -- and wakes the owner, which renews from then on. So a dead leader costs whoever comes one second.
 --@include lib/args.lua
 --@include lib/cache_codes.lua

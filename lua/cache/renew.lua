@@ -6,7 +6,7 @@
 -- @keys 2 feed list argument sealed pieces of this lead's answer
 -- @args 1 owner text the worker that leads
 -- @args 2 token count of its lead
--- @args 3 lease ms from now on; a second where somebody follows; at most ten minutes
+-- @args 3 lease ms from now on; 0.8 s where somebody follows; at most ten minutes
 -- @args 4 keep ms how long the feed can be read from now on
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'ok', followed} 1 where somebody follows, else 0; {0, 'stale'} another leads, or nobody

@@ -2,6 +2,8 @@
 -- the sums of all, KEYS[3] members by when they end (ms), KEYS[4] members that are to be deleted, by since
 -- when (ms). A member is a key without its prefix; its field is `size client model`.
 local INDEX_KEEP_MS = 3456000000 -- 40 days
+local DOOMED_MS = 1000 -- whoever was told of it has had its time
+local DOOMED_AT_ONCE = 16
 local MEMBER = '^%w+:{[^{}]+}$'
 
 local function size_of(field)
@@ -26,6 +28,15 @@ end
 local function doom(members, now)
   for _, member in ipairs(members) do
     call('ZADD', KEYS[4], string.format('%d', now), member)
+  end
+end
+
+-- Adds to `victims` some that nobody has deleted although they were told to.
+local function name_again(victims, now)
+  for _, name in ipairs(call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%d', now - DOOMED_MS), 'LIMIT',
+    '0', string.format('%d', DOOMED_AT_ONCE))) do
+    victims[#victims + 1] = name
+    doom({ name }, now)
   end
 end
 

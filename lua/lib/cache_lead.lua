@@ -1,6 +1,6 @@
 -- The lead of a digest: who fetches the answer that others wait for. A hash in KEYS[1]: owner, token
 -- (a fence that only grows), until (ms), format of what the owner writes, ears (workers that follow).
-local DEAD_MS = 1000 -- a followed lead that was not renewed for so long is free
+local DEAD_MS = 800 -- a followed lead that was not renewed for so long is free: with a look every 0.1 s, in a second
 local KEEP_MS = 2000 -- how long the end of a followed lead can be read
 
 -- Whether a call is that of the present lead, or of one that may still take itself for it.

@@ -135,7 +135,7 @@ class CacheScripts:
         """In parts of a few; what is to be deleted."""
         victims, cursor = set[str](), "0"
         while True:
-            _, _, cursor, *some = self.flush(client, model, cursor, most=2, now_ms=now_ms)
+            _, _, cursor, _, *some = self.flush(client, model, cursor, most=2, now_ms=now_ms)
             victims.update(some)
             if cursor == "0":
                 return victims

@@ -7,7 +7,7 @@ import msgspec
 from tests.lua.cache_calls import TTL_MS, member
 
 LEASE_MAX_MS: Final = 600_000
-DEAD_MS: Final = 1_000
+DEAD_MS: Final = 800
 SLACK_MS: Final = 5_000
 DOOMED_MS: Final = 1_000
 ROLLS: Final = 1_000
@@ -167,10 +167,7 @@ class IndexModel:
         self.sums["stored"] += 1
         self.stored[name] = Stored(size=size, used_ms=now_ms, ends_ms=now_ms + ttl_ms, whose=whose)
         self.doomed.pop(name, None)
-        for old in sorted(self.doomed, key=lambda one: (self.doomed[one], one)):
-            if self.doomed[old] <= now_ms - DOOMED_MS:
-                victims.append(old)
-                self.doomed[old] = now_ms
+        victims += self._named_again(now_ms)
         return [1, "ok", *map(member, victims)]
 
     def confirm(self, written: str, victims: list[str]) -> list[Any]:
@@ -190,6 +187,7 @@ class IndexModel:
         return [1, "ok", sum(one.used_ms != before[name] for name, one in self.stored.items())]
 
     def flush(self, client: str, model: str, now_ms: int) -> set[str]:
+        """What is to be deleted; at most sixteen that were told before."""
         mark = f"c{client}" if client != "-" else f"m{model}" if model != "-" else ""
         self.flushed[mark] = now_ms
         gone = {
@@ -201,7 +199,14 @@ class IndexModel:
             del self.stored[name]
             self.doomed[name] = now_ms
         self.sums["removed"] += len(gone)
-        return set(map(member, gone))
+        return {*map(member, gone), *map(member, self._named_again(now_ms))}
+
+    def _named_again(self, now_ms: int) -> list[str]:
+        """Whoever was told of these has not deleted them."""
+        again = [one for one, since_ms in self.doomed.items() if since_ms <= now_ms - DOOMED_MS]
+        again.sort(key=lambda one: (self.doomed[one], one))
+        self.doomed.update(dict.fromkeys(again, now_ms))
+        return again
 
     def in_order(self) -> list[str]:
         return sorted(self.stored, key=lambda one: (self.stored[one].used_ms, one))

@@ -352,18 +352,20 @@ async def test_what_was_used_is_booked_when_a_worker_ends(
 
 
 async def test_entries_are_removed_by_client_by_model_and_all(
-    cache: ResponseCache, redis_server: RedisServer
+    cache: ResponseCache, client: RedisClient, redis_server: RedisServer
 ) -> None:
-    for number, (client, model) in enumerate((("a", "m"), ("-", "m"), ("a", "n/1"), ("b", ""))):
+    for number, (whose, model) in enumerate((("a", "m"), ("-", "m"), ("a", "n/1"), ("b", ""))):
         digest = f"{number:064x}"
         lead = await lead_of(cache, digest)
-        entry = entry_of(client=client, model=model)
+        entry = entry_of(client=whose, model=model)
         assert await cache.publish(lead, entry, ttl_s=60.0)
 
     assert await cache.index.flush(client="-") == 1
     assert await cache.index.flush(model="p/n/1") == 1
     assert redis_server.command("KEYS", "gw1:c4:*")[:2] == b"*2"
     assert await cache.index.flush(client="a", model="p/n/1") == 0
+    await client.call("ZADD", KEYS.cache_index()[3], 1, "c4:{left}")
+    redis_server.command("SET", KEYS.of_member("c4:{left}"), "by one that died")
     assert await cache.index.flush() == 2
     assert redis_server.command("KEYS", "gw1:c4:*") == b"*0\r\n"
     stats = await cache.index.stats()
