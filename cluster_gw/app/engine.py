@@ -242,6 +242,7 @@ class Engine:
                     ),
                     registry,
                     clock,
+                    workers=self.coordination.most_workers,
                     within_s=servers.read_s,
                 ),
                 clock=clock,

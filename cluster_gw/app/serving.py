@@ -8,6 +8,7 @@ from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.runtime import (
+    IdempotencyPolicy,
     QueuePolicy,
     RecordPolicy,
     RoutingPolicy,
@@ -23,6 +24,7 @@ from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
 from cluster_gw.settings.sections import (
     AuthSettings,
+    CacheSettings,
     GuardrailSettings,
     RequestRecordSettings,
     SessionSettings,
@@ -86,6 +88,7 @@ def build_serving(
             fallback_detail=settings.telemetry.fallback_detail,
             records=_records(settings.telemetry.request_records),
             sessions=_sessions(settings.sessions),
+            idempotency=_idempotency(settings.cache),
         ),
         clients=Clients(
             [_client(c, routes) for c in settings.clients],
@@ -122,6 +125,15 @@ def _sessions(settings: SessionSettings) -> SessionPolicy:
         handoff_ttl_ms=round(settings.handoff_ttl_s * MS_PER_S),
         most_bytes=settings.max_record_kb * BYTES_PER_KB,
         budget_bytes=settings.max_mb * BYTES_PER_MB,
+    )
+
+
+def _idempotency(settings: CacheSettings) -> IdempotencyPolicy:
+    return IdempotencyPolicy(
+        enabled=settings.idempotency.enabled,
+        ttl_s=settings.idempotency.ttl_s,
+        most_bytes=round(settings.max_entry_mb * BYTES_PER_MB),
+        budget_bytes=settings.idempotency.max_mb * BYTES_PER_MB,
     )
 
 

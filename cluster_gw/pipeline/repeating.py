@@ -25,10 +25,12 @@ from cluster_gw.pipeline.headers import CACHE_OFF, identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.tap import Tap
 from cluster_gw.pipeline.vendor_headers import id_headers
+from cluster_gw.store.cache_codec import stored_bytes
 from cluster_gw.store.repeats import RENEW_S, Conflict, Held, Kept, Repeats, Taken, Ticket
+from cluster_gw.store.session_memory import ByteMeter
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.registry import Registry
-from cluster_gw.units import BYTES_PER_MB, DAY_S, MS_PER_S
+from cluster_gw.units import MS_PER_S
 
 Run = Callable[[], Awaitable[str | None]]
 STATE: Final = b"x-gw-idempotency"
@@ -36,8 +38,6 @@ NEW: Final = (STATE, b"NEW")
 REPLAY: Final = ((b"x-routed-via", b"idempotency"), CACHE_OFF, (STATE, b"REPLAY"))
 OFF: Final = (STATE, b"OFF")
 TOGETHER_S: Final = 0.02  # pieces of so long leave together
-TTL_MS: Final = DAY_S * MS_PER_S
-MOST_BYTES: Final = 2 * BYTES_PER_MB
 KEEP_TRIES: Final = 3
 AGAIN_S: Final = 0.3
 
@@ -49,16 +49,25 @@ class Repeating:
         repeats: who has which key.
         registry: where numbers go.
         clock: of the worker.
+        workers: how many share the bytes that may be kept.
         within_s: how long a request waits to learn whether it is the first, at most.
     """
 
     def __init__(
-        self, repeats: Repeats, registry: Registry, clock: Clock, *, within_s: float
+        self,
+        repeats: Repeats,
+        registry: Registry,
+        clock: Clock,
+        *,
+        workers: Callable[[], int],
+        within_s: float,
     ) -> None:
         self._repeats = repeats
         self._registry = registry
         self._clock = clock
+        self._workers = workers
         self._within_s = within_s
+        self._meter = ByteMeter()
 
     async def serve(self, exchange: Exchange, reply: Reply, run: Run) -> str | None:
         """Answer one request, by a call of its own or by that of another.
@@ -75,6 +84,8 @@ class Repeating:
             GatewayError: nothing has been sent; whatever `run` raises, or the key belongs to
                 another request, or the call of that key did not end in time.
         """
+        if not exchange.runtime.idempotency.enabled:
+            return await self._unprotected(reply, run)
         ticket = ticket_of(exchange)
         asked = await self._repeats.ask_within(ticket, self._within_s)
         told = (
@@ -96,6 +107,10 @@ class Repeating:
                 self._count("conflict")
                 raise ClientFault(conflict())
         self._count("lost")
+        return await self._unprotected(reply, run)
+
+    async def _unprotected(self, reply: Reply, run: Run) -> str | None:
+        """Make the call as if there were no key, and say so."""
         reply.rewire(Tap([OFF], most_bytes=0).join)
         return await run()
 
@@ -126,7 +141,9 @@ class Repeating:
         self, exchange: Exchange, reply: Reply, own: tuple[Ticket, int], run: Run
     ) -> str | None:
         """Make the call, and keep its answer if it is one."""
-        tap = Tap([NEW], ignored=exchange.surface.encode_keepalive(), most_bytes=MOST_BYTES)
+        most_bytes = exchange.runtime.idempotency.most_bytes
+        comment = exchange.surface.encode_keepalive()
+        tap = Tap([NEW], ignored=comment, most_bytes=most_bytes)
         reply.rewire(tap.join)
         exchange.tap = tap
         self._count("taken")
@@ -144,14 +161,23 @@ class Repeating:
                 self._count(why)
                 self._repeats.free(*own, why)
         if not why:
-            await self._keep(*own, tap)
+            await self._keep(exchange, *own, tap)
         return code
 
-    async def _keep(self, ticket: Ticket, token: int, tap: Tap) -> None:
+    async def _keep(self, exchange: Exchange, ticket: Ticket, token: int, tap: Tap) -> None:
+        policy = exchange.runtime.idempotency
         answer = Kept(headers=tap.headers, body=b"".join(tap.parts), is_stream=tap.is_stream)
+        sealed = await self._repeats.sealed(ticket, answer)
+        self._meter.most_bytes = policy.budget_bytes / max(1, self._workers())
+        size, now_s = stored_bytes(len(sealed)), self._clock.monotonic_s()
+        if not self._meter.passes(size, policy.ttl_s, now_s, exchange.client):
+            self._count("over_budget")
+            self._repeats.free(ticket, token, "over_budget")
+            return
+        ttl_ms = round(policy.ttl_s * MS_PER_S)
         for _ in range(KEEP_TRIES):
             with contextlib.suppress(StoreLostError):
-                is_ours = await self._repeats.keep(ticket, token, answer, ttl_ms=TTL_MS)
+                is_ours = await self._repeats.keep(ticket, token, sealed, ttl_ms=ttl_ms)
                 self._count("kept" if is_ours else "late")
                 return
             await asyncio.sleep(AGAIN_S)

@@ -87,6 +87,20 @@ class SessionPolicy(msgspec.Struct, frozen=True, kw_only=True):
     budget_bytes: float = 256.0 * BYTES_PER_MB
 
 
+class IdempotencyPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests may be repeated; see `settings.sections.IdempotencySettings`.
+
+    Attributes:
+        most_bytes: of one answer.
+        budget_bytes: of all of them, over all workers.
+    """
+
+    enabled: bool = True
+    ttl_s: float = 86_400.0
+    most_bytes: int = 2 * BYTES_PER_MB
+    budget_bytes: float = 512.0 * BYTES_PER_MB
+
+
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration version, ready to serve.
 
@@ -104,6 +118,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     fallback_detail: bool = False
     records: RecordPolicy = RecordPolicy()
     sessions: SessionPolicy = SessionPolicy()
+    idempotency: IdempotencyPolicy = IdempotencyPolicy()
     reuse: Reuse = Reuse()
     shares: Shares = msgspec.field(default_factory=Shares)
 

@@ -260,6 +260,21 @@ class UpstreamSettings(Section, frozen=True, kw_only=True):
     max_age_s: PositiveSeconds = 600.0
 
 
+class IdempotencySettings(Section, frozen=True, kw_only=True):
+    """Requests with an `Idempotency-Key`; the cache need not be enabled for them.
+
+    Attributes:
+        enabled: whether they may be repeated without another call; else the header says nothing.
+        ttl_s: how long an answer is kept for that.
+        max_mb: of all that are kept, by estimate; above it nothing new is, and a repetition makes a
+            call of its own.
+    """
+
+    enabled: bool = True
+    ttl_s: Annotated[float, Meta(ge=60.0, le=604_800.0)] = 86_400.0
+    max_mb: Annotated[float, Meta(gt=0.0, le=1_048_576.0)] = 512.0
+
+
 class CacheSettings(Section, frozen=True, kw_only=True):
     """The response cache; off unless asked for.
 
@@ -272,6 +287,7 @@ class CacheSettings(Section, frozen=True, kw_only=True):
         max_entry_mb: largest answer stored.
         max_mb: of all answers stored, as they lie in Redis.
         scope: whether clients share answers.
+        idempotency: requests that clients may repeat; their answers have the bound of one, too.
     """
 
     enabled: bool = False
@@ -281,6 +297,7 @@ class CacheSettings(Section, frozen=True, kw_only=True):
     max_entry_mb: Annotated[float, Meta(gt=0.0, le=64.0)] = 2.0
     max_mb: Annotated[float, Meta(gt=0.0, le=1_048_576.0)] = 256.0
     scope: Literal["client", "shared"] = "client"
+    idempotency: IdempotencySettings = IdempotencySettings()
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import zstandard
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.admission import server_clock
+from cluster_gw.store.cache_codec import LEVEL, MOST_BYTES
+from cluster_gw.store.cache_write import INLINE_BYTES
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import Reply
@@ -26,6 +29,7 @@ RENEW_S: Final = 0.5
 NO_PIECES: Final = 4_294_967_295
 MOST_PIECES: Final = 200
 GRACE_S: Final = 0.01
+KEPT: Final = b"kept"
 SCRIPTS: Final = ("ask", "go_on", "keep", "free")
 
 
@@ -138,10 +142,12 @@ class Repeats:
         args = (ticket.body, self._owner, LEASE_MS, int(may_take), token, start, MOST_PIECES)
         try:
             reply = await self._run("ask", ticket, *args, server_clock())
+            if reply[1] == KEPT and len(reply[-1]) > INLINE_BYTES:
+                return await asyncio.to_thread(self._told, ticket, reply, 0)
             return self._told(ticket, reply, known or 0)
         except StoreLostError as fault:
             return Unavailable(str(fault))
-        except (UnsealError, msgspec.MsgspecError):
+        except (UnsealError, zstandard.ZstdError, msgspec.MsgspecError):
             self._client.unreadable.tell(self._keys.repeats(ticket.name)[0])
             return Unavailable("unreadable")
 
@@ -204,14 +210,25 @@ class Repeats:
             return alive and Heard(is_followed=alive.is_followed, is_fed=False)
         return Heard(is_followed=bool(reply[2])) if reply[0] else None
 
-    async def keep(self, ticket: Ticket, token: int, answer: Kept, *, ttl_ms: int) -> bool:
+    async def sealed(self, ticket: Ticket, answer: Kept) -> bytes:
+        """An answer as it is kept: compressed, and encrypted; a large one in a thread."""
+        name = self._keys.repeats(ticket.name)[0]
+        if len(answer.body) > INLINE_BYTES:
+            return await asyncio.to_thread(self._pack, name, answer)
+        return self._pack(name, answer)
+
+    async def keep(self, ticket: Ticket, token: int, sealed: bytes, *, ttl_ms: int) -> bool:
         """Keep the answer of a call for whoever repeats it; whether the key was still its own.
+
+        Args:
+            ticket: as for `ask`.
+            token: of the call.
+            sealed: as `sealed` gives it.
+            ttl_ms: how long.
 
         Raises:
             StoreLostError: nobody knows whether it was done; the same call may be repeated.
         """
-        record, _ = self._keys.repeats(ticket.name)
-        sealed = self._seal.close(record, msgspec.msgpack.encode(answer))
         return bool((await self._run("keep", ticket, token, ttl_ms, sealed))[0])
 
     def free(self, ticket: Ticket, token: int, why: str) -> None:
@@ -225,6 +242,17 @@ class Repeats:
         template = template_of(self._scripts["free"], self._keys.repeats(ticket.name), 2)
         self._client.send(template, template.head + bulk(token, why), _Unheeded())
 
+    def _pack(self, name: str, answer: Kept) -> bytes:
+        packed = zstandard.ZstdCompressor(level=LEVEL).compress(msgspec.msgpack.encode(answer))
+        return self._seal.close(name, packed)
+
+    def _unpack(self, name: str, sealed: bytes) -> Kept:
+        packed = self._seal.open(name, sealed)
+        if not 0 <= zstandard.frame_content_size(packed) <= MOST_BYTES:
+            raise UnsealError("larger than any that is written")
+        plain = zstandard.ZstdDecompressor().decompress(packed)
+        return msgspec.msgpack.decode(plain, type=Kept)
+
     async def _run(self, verb: str, ticket: Ticket, *args: str | int | bytes) -> list[Reply]:
         script: Script = self._scripts[verb]
         return await self._client.run(script, self._keys.repeats(ticket.name), args)
@@ -235,7 +263,7 @@ class Repeats:
             case [1, b"ok", int(token)]:
                 return Taken(token=token)
             case [2, b"kept", int(), bytes(answer)]:
-                return msgspec.msgpack.decode(self._seal.open(record, answer), type=Kept)
+                return self._unpack(record, answer)
             case [0, b"held", int(token), int(), *pieces]:
                 opened = [
                     self._seal.open(f"{feed}:{token}:{known + offset}", bytes(piece))

@@ -140,7 +140,8 @@ IDEMPOTENCY: Final = _counter(
     "gw_idempotency_total",
     "Requests with an Idempotency-Key, by result: taken (a call of its own), replayed, followed "
     "(sent another's stream as it came), conflict, lost when Redis is in trouble. Calls: kept; "
-    "or not, since failed, cut, too_large, late (another has the key), unkept (Redis), ended.",
+    "or not, since failed, cut, too_large, over_budget, late (another has the key), unkept "
+    "(Redis), ended.",
     "result",
 )
 REDIS_CALLS: Final = _counter("gw_redis_calls_total", "Calls sent to Redis.")

@@ -194,6 +194,38 @@ async def test_what_is_no_whole_answer_is_not_kept(
     assert b"there" in body
 
 
+@pytest.mark.parametrize(
+    ("cache", "result"),
+    [({"max_entry_mb": 0.0001}, "too_large"), ({"idempotency": {"max_mb": 0.0001}}, "over_budget")],
+)
+async def test_what_is_larger_than_may_be_is_served_and_not_kept(
+    cache: dict[str, Any],
+    result: str,
+    start: Start,
+    config: dict[str, Any],
+    upstream: SteppedUpstream,
+    http: aiohttp.ClientSession,
+) -> None:
+    gateway = await start(**config, cache=cache)
+    await ask(http, gateway)
+    await until_soon(lambda: counted(gateway, result) == 1)
+
+    again, body = await ask(http, gateway)
+
+    assert (again.headers["x-gw-idempotency"], upstream.calls) == ("NEW", 2)
+    assert b"there" in body
+
+
+async def test_where_it_is_switched_off_every_request_is_a_call(
+    start: Start, config: dict[str, Any], upstream: SteppedUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**config, cache={"idempotency": {"enabled": False}})
+
+    states = [(await ask(http, gateway))[0].headers["x-gw-idempotency"] for _ in range(2)]
+
+    assert (states, upstream.calls) == (["OFF", "OFF"], 2)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_who_asks_meanwhile_waits_for_that_one_call(
     stream: bool, gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession

@@ -43,13 +43,40 @@ async def taken(repeats: Repeats, ticket: Ticket = TICKET) -> int:
     return told.token
 
 
+async def keep(repeats: Repeats, token: int, answer: Kept = ANSWER) -> bool:
+    sealed = await repeats.sealed(TICKET, answer)
+    return await repeats.keep(TICKET, token, sealed, ttl_ms=DAY_MS)
+
+
+@pytest.mark.parametrize("seal", [Unsealed(), AesSeal(b"k" * 32)])
+async def test_a_large_answer_is_kept_whole_and_small(
+    seal: Seal, client: RedisClient, redis_server: RedisServer
+) -> None:
+    large = Kept(headers=(), body=b"the same words " * 100_000, is_stream=True)
+    repeats = repeats_of(client, seal)
+
+    assert await keep(repeats, await taken(repeats), large)
+
+    assert await repeats.ask(TICKET) == large
+    record = KEYS.repeats(TICKET.name)[0]
+    assert int(redis_server.command("HSTRLEN", record, "answer").strip(b":\r\n")) < 10_000
+
+
+@pytest.mark.parametrize("forged", [b"(\xb5/\xfd nonsense", b"", b"\x01" * 40])
+async def test_what_nobody_has_written_is_unreadable(forged: bytes, client: RedisClient) -> None:
+    repeats = repeats_of(client)
+    await repeats.keep(TICKET, await taken(repeats), forged or b"x", ttl_ms=DAY_MS)
+
+    assert await repeats.ask(TICKET) == Unavailable("unreadable")
+
+
 async def test_one_call_has_a_key_and_its_answer_is_told_to_all(client: RedisClient) -> None:
     one, other = repeats_of(client), repeats_of(client, worker="w2")
     token = await taken(one)
 
     assert await other.ask(TICKET) == Held(token=token)
     assert await other.ask(OTHER) == Conflict()
-    assert await one.keep(TICKET, token, ANSWER, ttl_ms=DAY_MS)
+    assert await keep(one, token)
     assert await other.ask(TICKET) == ANSWER
 
 
@@ -94,12 +121,12 @@ async def test_pieces_that_were_evicted_end_the_feed_and_not_the_call(
     redis_server.command("DEL", KEYS.repeats(TICKET.name)[1])
 
     assert await repeats.go_on(TICKET, token, 1, [b"x"]) == Heard(is_followed=True, is_fed=False)
-    assert await repeats.keep(TICKET, token, ANSWER, ttl_ms=DAY_MS)
+    assert await keep(repeats, token)
 
 
 async def test_what_was_sealed_by_another_key_is_unreadable(client: RedisClient) -> None:
     sealed = repeats_of(client, AesSeal(b"k" * 32))
-    await sealed.keep(TICKET, await taken(sealed), ANSWER, ttl_ms=DAY_MS)
+    await keep(sealed, await taken(sealed))
 
     told = [await repeats_of(client, seal).ask(TICKET) for seal in (AesSeal(b"o" * 32), None)]
 
@@ -157,6 +184,6 @@ async def test_what_cannot_be_told_to_redis_is_raised(
     own_server.stop()
 
     with pytest.raises(StoreLostError):
-        await repeats.keep(TICKET, token, ANSWER, ttl_ms=DAY_MS)
+        await keep(repeats, token)
     assert isinstance(await repeats.ask(TICKET), Unavailable)
     repeats.free(TICKET, token, "failed")
