@@ -15,7 +15,7 @@ from cluster_gw.server.gemini import CALLS, GeminiDoor, with_key_header
 from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
 from cluster_gw.server.gemini import is_path as is_gemini_path
 from cluster_gw.server.inference import Deps, Inference
-from cluster_gw.server.listing import Models
+from cluster_gw.server.listing import GOOGLE_HEADER, VERSION_HEADER, Models
 from cluster_gw.server.token_counts import TokenCounts
 from cluster_gw.server.unserved import NO_SUCH_METHOD, unserved
 from cluster_gw.server.versions import Endpoint, VersionDoor
@@ -111,7 +111,7 @@ def _unrouted_answer(deps: Deps) -> Answer:
             status, allowed = 404, {}  # the path of a model with a call that is not served
         error = unserved(request.url.path, request.method, status)
         request_id = deps.mint_id()
-        surface = _surface_of(request.url.path)
+        surface = _surface_of(request.url.path, request.headers)
         return Response(
             surface.encode_error(error, request_id),
             status_code=error.status,
@@ -122,8 +122,12 @@ def _unrouted_answer(deps: Deps) -> Answer:
     return answer
 
 
-def _surface_of(path: str) -> Surface:
-    """The surface whose error shape is known to who asks for a path."""
-    if is_gemini_path(path):
+def _surface_of(path: str, headers: Mapping[str, str]) -> Surface:
+    """The surface whose error shape is known to who asks for a path.
+
+    Vendors share paths, such as that of files; their clients say which they are in headers.
+    """
+    if is_gemini_path(path) or GOOGLE_HEADER.decode() in headers:
         return GEMINI
-    return SURFACES[MESSAGES] if path.startswith(MESSAGES) else SURFACES[CHAT]
+    is_claude = path.startswith(MESSAGES) or VERSION_HEADER.decode() in headers
+    return SURFACES[MESSAGES] if is_claude else SURFACES[CHAT]

@@ -326,6 +326,28 @@ async def test_path_below_that_is_not_served_answers_in_the_vendors_shape(
     assert error["type"] == "not_found_error"
 
 
+@pytest.mark.parametrize(
+    ("header", "kind"),
+    [
+        ({"anthropic-version": "2023-06-01"}, "error"),
+        ({"x-goog-api-client": "g"}, None),
+        ({}, None),
+    ],
+)
+async def test_path_that_vendors_share_answers_in_the_shape_of_who_asks(
+    start: Start, http: aiohttp.ClientSession, header: dict[str, str], kind: str | None
+) -> None:
+    gateway = await start()
+
+    async with http.get(f"{gateway.base_url}/v1/files", headers=header) as response:
+        told = msgspec.json.decode(await response.read())
+
+    assert response.status == 404
+    assert told.get("type") == kind
+    status = "NOT_FOUND" if "x-goog-api-client" in header else None
+    assert told["error"].get("status") == status
+
+
 async def test_claude_names_lead_where_the_operator_says(
     start: Start, http: aiohttp.ClientSession
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import anthropic
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
+from anthropic import Anthropic, AsyncAnthropic, beta_async_tool, beta_tool
 from anthropic.types import Message
 from pydantic import BaseModel
 
@@ -247,6 +247,38 @@ async def test_tokens_are_counted(vendor: Vendor) -> None:
     )
 
     assert counted.input_tokens == 100
+
+
+async def test_the_clients_own_runner_calls_its_tools(
+    vendor: Vendor, answers: AnthropicUpstream
+) -> None:
+    asked: list[str] = []
+
+    def look(city: str) -> str:
+        """Tell the weather of a city."""
+        asked.append(city)
+        answers.answer = message(text("It rains."))
+        return "rain"
+
+    async def look_later(city: str) -> str:
+        """Tell the weather of a city."""
+        return look(city)
+
+    is_async = isinstance(vendor, AsyncAnthropic)
+    own: Any = beta_async_tool(name="weather") if is_async else beta_tool(name="weather")
+    answers.answer = message(CALL, stop_reason="tool_use")
+    runner: Any = vendor.beta.messages.tool_runner(
+        model="native",
+        max_tokens=200,
+        messages=[{"role": "user", "content": "hi"}],
+        tools=[own(look_later if is_async else look)],
+        max_iterations=3,
+    )
+
+    last = await awaited(runner.until_done())
+
+    assert asked == ["Oslo"]
+    assert words(last) == "It rains."
 
 
 async def test_models_are_listed_page_by_page(vendor: Vendor) -> None:

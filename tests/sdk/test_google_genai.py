@@ -252,11 +252,14 @@ async def test_a_blocked_prompt_is_told_as_it_is(calls: Calls, upstream: GeminiU
 async def test_tokens_are_counted_and_models_listed(calls: Calls) -> None:
     counted = await awaited(calls.models.count_tokens(model="chatting", contents="x" * 400))
     listing = await awaited(calls.models.list())
+    pages = await awaited(calls.models.list(config={"page_size": 2}))
+    assert pages.page_size == 2
     one = await awaited(calls.models.get(model="native"))
 
     assert counted.total_tokens == 100
     names = [model.name for model in await listed(listing)]
     assert {"models/chatting", "models/native", "models/native/m"} <= set(names)
+    assert [model.name for model in await listed(pages)] == names
     assert one.name == "models/native"
 
 
