@@ -24,6 +24,7 @@ REDACTED: Final = "redacted_thinking"
 CALL: Final = "tool_use"
 MAX_KEPT: Final = 1_048_576  # characters; who mixes more than that gets it in pieces
 MOST_PIECES: Final = 4096
+MOST_CALLS: Final = 1024  # that have ended and are remembered one by one
 OVERHEAD: Final = 128  # of each block that waits, in characters
 DELTAS: Final = MappingProxyType(
     {TEXT: ("text_delta", "text"), THINKING: ("thinking_delta", "thinking")}
@@ -148,8 +149,9 @@ class BlockWriter:
         self._waiting: deque[Piece] = deque()
         self._waiting_calls: dict[int, Piece] = {}
         self._kept = 0
-        self._known_calls: set[int] = set()
+        self._begun_calls: set[int] = set()
         self._ended_calls: set[int] = set()
+        self._all_ended_below = 0
         self._frames: list[bytes] = []
 
     def take(self, event: StreamEvent) -> bytes:
@@ -187,8 +189,8 @@ class BlockWriter:
     def _add_call(self, call: ToolCallDelta) -> None:
         self.has_calls = True
         fragment = Piece(kind=CALL, text=call.arguments, call=call.index)
-        if call.index not in self._known_calls:
-            self._known_calls.add(call.index)
+        if not (call.index in self._begun_calls or self._has_ended(call.index)):
+            self._begun_calls.add(call.index)
             fragment.id = call.id or f"toolu_{self._message_id}_{call.index}"
             fragment.name = call.name or ""
             if call.signature:
@@ -197,7 +199,7 @@ class BlockWriter:
 
     def _add(self, piece: Piece) -> None:
         """Write a piece, or let it wait for the call that is not whole yet."""
-        if piece.kind == CALL and piece.call in self._ended_calls:
+        if piece.kind == CALL and self._has_ended(piece.call):
             return  # its arguments were whole: what follows belongs to nothing
         if self._open is None:
             self._begin(piece)
@@ -281,8 +283,22 @@ class BlockWriter:
         if piece.kind == THINKING and not piece.signature:
             self._delta("signature_delta", "signature", FOREIGN)
         if piece.kind == CALL:
-            self._ended_calls.add(piece.call)
+            self._note_end(piece.call)
         self._frame("content_block_stop", {})
+
+    def _has_ended(self, call: int) -> bool:
+        if call in self._ended_calls:
+            return True
+        return call < self._all_ended_below and call not in self._begun_calls
+
+    def _note_end(self, call: int) -> None:
+        """Remember that a call was told; of very many the first in one number."""
+        self._begun_calls.discard(call)
+        self._ended_calls.add(call)
+        if len(self._ended_calls) > MOST_CALLS:
+            first = min(self._ended_calls)
+            self._ended_calls.remove(first)
+            self._all_ended_below = max(self._all_ended_below, first + 1)
 
     def _delta(self, kind: str, member: str, value: str) -> None:
         self._frame("content_block_delta", {"delta": {"type": kind, member: value}})
