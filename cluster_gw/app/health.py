@@ -259,8 +259,8 @@ class Health:
 
     def _note_lifted(self, target: Target, count: int) -> None:
         provider = target.route.provider
-        self._registry.add(catalog.RESTS_LIFTED, provider, value=count)
-        self._log.event(events.RESTS_LIFTED, provider=provider, key=target.key.id, count=count)
+        self._registry.add(catalog.COOLDOWNS_LIFTED, provider, value=count)
+        self._log.event(events.COOLDOWNS_LIFTED, provider=provider, key=target.key.id, count=count)
 
 
 def wall_ms() -> int:

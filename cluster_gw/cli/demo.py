@@ -124,7 +124,7 @@ def added_presets(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_usable(key: str | None, preset: Preset) -> bool:
-    """Whether a variable holds a key as the platform's are: others use its name for theirs."""
+    """Whether a variable holds a key as the provider's are: others use its name for theirs."""
     return bool(key) and (ACCOUNT_IN_KEY not in preset.quirks or ":" in (key or ""))
 
 

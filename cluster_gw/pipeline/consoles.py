@@ -1,4 +1,4 @@
-"""A platform with two consoles, whose keys look alike: a key is valid at one of them only.
+"""A provider with two consoles, whose keys look alike: a key is valid at one of them only.
 
 Which one is found out by asking, and kept in memory: a 401 has the other one asked before anybody
 hears of it. Nothing is charged for a 401, and only the good console ever sees a second call.

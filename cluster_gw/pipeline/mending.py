@@ -167,7 +167,7 @@ def needs_mending(exchange: Exchange, target: Target, completion: Completion) ->
 
 
 def rescued_events(exchange: Exchange, target: Target, body: bytes) -> list[StreamEvent]:
-    """The events of an answer whose call the platform could not read; none if nobody can."""
+    """The events of an answer whose call the provider could not read; none if nobody can."""
     calls = rescued_calls(exchange, target, body)
     if not calls:
         return []
@@ -181,7 +181,7 @@ def rescued_events(exchange: Exchange, target: Target, body: bytes) -> list[Stre
 def rescued_whole(
     exchange: Exchange, target: Target, body: bytes
 ) -> tuple[Completion, Answer | None]:
-    """The buffered answer whose call the platform could not read; None if nobody can."""
+    """The buffered answer whose call the provider could not read; None if nobody can."""
     calls = rescued_calls(exchange, target, body)
     characters = sum(len(call.arguments) + len(call.name or "") for call in calls)
     completion = Completion(raw=b"", characters=characters)

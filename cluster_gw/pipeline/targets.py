@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         noting: its codec, where it may change what came in its own dialect and must say so.
         check_url: of a free call that tells whether the key is valid, None without one.
         way: how it is reached, None for simply by itself.
-        consoles: of its key, where its platform has two; None for most.
+        consoles: of its key, where its provider has two; None for most.
         via: the value of `X-Routed-Via`.
         most_tokens: how far learning may raise an estimate.
         recalls: what it wants to see again; None for most.

@@ -14,9 +14,9 @@ from cluster_gw.providers.anthropic_conversation import request_json
 from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import answer_of, body_of, completion_of
 from cluster_gw.providers.anthropic_stream import AnthropicStreamDecoder
+from cluster_gw.providers.codec import ProviderCodec, unread_fault
 from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of, malformed_fault
-from cluster_gw.providers.platform import PlatformCodec, unread_fault
 from cluster_gw.wire.anthropic_messages import (
     BLOCKS_READER,
     FOREIGN,
@@ -41,8 +41,8 @@ FOREIGN_THOUGHTS: Final = "thinking of other vendors"
 FOREIGN_MARKS: Final = (f'"{FOREIGN}'.encode(), f'"{FOREIGN_CALL}'.encode())
 
 
-class AnthropicProvider(PlatformCodec):
-    """Codec of one platform; see `providers.base.Provider`.
+class AnthropicProvider(ProviderCodec):
+    """Codec of one provider; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
@@ -58,7 +58,7 @@ class AnthropicProvider(PlatformCodec):
         return self._api_of(base_url) + PATH
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
-        """The client's own members with the upstream's model and the platform's quirks."""
+        """The client's own members with the upstream's model and the provider's quirks."""
         return self.encode_noted(request, model).body
 
     @property
@@ -86,7 +86,7 @@ class AnthropicProvider(PlatformCodec):
         return Translated(body=body, lost=(*lost, *notes.dropped), changed=tuple(notes.changed))
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
-        """The body for a request that came in another dialect, with the platform's quirks."""
+        """The body for a request that came in another dialect, with the provider's quirks."""
         notes = Notes()
         document = request_json(conversation, model, notes)
         fields = {name: raw(value) for name, value in document.items()}

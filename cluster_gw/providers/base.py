@@ -68,11 +68,11 @@ class RewritingProvider(Protocol):
         """A buffered answer whose body says `after` where that differs from `before`."""
 
     def failed_generation(self, body: bytes) -> str:
-        """The text of a call that the platform could not read, out of its error; else empty."""
+        """The text of a call that the provider could not read, out of its error; else empty."""
 
 
 class Provider(Protocol):
-    """The codec of one upstream dialect with the quirks of one platform.
+    """The codec of one upstream dialect with the quirks of one provider.
 
     `secret` arguments serve redaction only: whatever an upstream echoes back is struck out.
     """

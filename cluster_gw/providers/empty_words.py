@@ -1,4 +1,4 @@
-"""Words that are no answer: verdicts of a platform's filter that come instead of one.
+"""Words that are no answer: verdicts of a provider's filter that come instead of one.
 
 A stream is held as long as all it said might be such a word, a few characters at most. If it was
 one, and nothing came beside it, the answer says nothing, and whoever judges answers sees that.

@@ -1,6 +1,6 @@
-"""Models that platforms give away, or sell first of all: what a preset brings along.
+"""Models that providers give away, or sell first of all: what a preset brings along.
 
-Free tiers change without notice. Names, limits and allowances are what the platforms told when this
+Free tiers change without notice. Names, limits and allowances are what the providers told when this
 was written, not measured; tiers and ranks are our opinion, to begin with something. All of it is
 replaced by models in the configuration, provider by provider, or by a `catalog` as a whole.
 """

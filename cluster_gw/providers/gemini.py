@@ -9,6 +9,7 @@ from cluster_gw.canonical.conversation import Conversation, Translated
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers.codec import ProviderCodec, unread_fault
 from cluster_gw.providers.gemini_answer import answer_of, completion_of
 from cluster_gw.providers.gemini_contents import takes_no_system, wants_signatures, with_proofs
 from cluster_gw.providers.gemini_conversation import fold, request_json
@@ -17,7 +18,6 @@ from cluster_gw.providers.gemini_stream import GeminiStreamDecoder
 from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import in_band_fault
-from cluster_gw.providers.platform import PlatformCodec, unread_fault
 from cluster_gw.wire.error_body import ErrorFacts, read_error
 from cluster_gw.wire.json_codec import (
     FIELDS_READER,
@@ -36,8 +36,8 @@ PATH_CHARACTERS: Final = "/-._~:@"
 ABSENT: Final = b"null"
 
 
-class GeminiProvider(PlatformCodec):
-    """Codec of one platform; see `providers.base.Provider`.
+class GeminiProvider(ProviderCodec):
+    """Codec of one provider; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
@@ -59,7 +59,7 @@ class GeminiProvider(PlatformCodec):
         return f"{self._api_of(base_url)}/{path_of(model)}:streamGenerateContent?alt=sse"
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
-        """The client's own members with the platform's quirks; the model stands in the URL."""
+        """The client's own members with the provider's quirks; the model stands in the URL."""
         fields = dict(request.fields)
         fields.pop("model", None)
         if request.is_bounded and request.max_tokens is not None:
@@ -74,7 +74,7 @@ class GeminiProvider(PlatformCodec):
         return write(fields)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
-        """The body for a request that came in another dialect, with the platform's quirks."""
+        """The body for a request that came in another dialect, with the provider's quirks."""
         notes = Notes()
         document = request_json(
             conversation,

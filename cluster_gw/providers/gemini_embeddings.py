@@ -13,10 +13,10 @@ from cluster_gw.canonical.embedding import EmbeddingForm, EmbeddingModel, Vector
 from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
+from cluster_gw.providers.codec import unread_fault
 from cluster_gw.providers.gemini import GeminiProvider, path_of, told_fault
 from cluster_gw.providers.gemini_facts import usage_of
 from cluster_gw.providers.openai_errors import document_of, malformed_fault
-from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.gemini_embeddings import EMBEDDED_READER, LENGTH_READER, TEXTS_READER
 from cluster_gw.wire.json_codec import Fields, InvalidJsonError, UnexpectedShapeError, write
 

@@ -46,7 +46,7 @@ def flattened(messages: msgspec.Raw) -> msgspec.Raw:
 
 
 def without_members(messages: msgspec.Raw, names: tuple[str, ...]) -> msgspec.Raw:
-    """The messages without members that a platform refuses."""
+    """The messages without members that a provider refuses."""
     return raw(
         [
             {name: value for name, value in message.items() if name not in names}

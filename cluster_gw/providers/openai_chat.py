@@ -1,4 +1,4 @@
-"""The upstream codec of the OpenAI dialect; every plainly compatible platform uses it."""
+"""The upstream codec of the OpenAI dialect; every plainly compatible provider uses it."""
 
 from typing import Final
 
@@ -11,8 +11,10 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.base import StreamDecoder
+from cluster_gw.providers.codec import JSON_TYPES, NOT_STREAM_TYPES, unread_fault
 from cluster_gw.providers.empty_words import EmptyWordsDecoder, without_empty_words
 from cluster_gw.providers.openai_answer import answer_of
+from cluster_gw.providers.openai_codec import OpenAICodec
 from cluster_gw.providers.openai_conversation import request_json
 from cluster_gw.providers.openai_errors import (
     document_of,
@@ -30,12 +32,10 @@ from cluster_gw.providers.openai_facts import (
     unspoken_characters,
     usage_of,
 )
-from cluster_gw.providers.openai_platform import OpenAIPlatformCodec
 from cluster_gw.providers.openai_reframing import narrowed, rebodied, reframed
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
 from cluster_gw.providers.openai_whole import WholeAnswerDecoder
-from cluster_gw.providers.platform import JSON_TYPES, NOT_STREAM_TYPES, unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -49,8 +49,8 @@ from cluster_gw.wire.openai_chat import ANSWER_READER, STREAM_OPTIONS_READER, An
 USAGE_WANTED: Final = msgspec.Raw(b'{"include_usage":true}')
 
 
-class OpenAIChatProvider(OpenAIPlatformCodec):
-    """Codec of one platform; see `providers.base.Provider`.
+class OpenAIChatProvider(OpenAICodec):
+    """Codec of one provider; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
@@ -60,7 +60,7 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
 
     @property
     def has_notes(self) -> bool:
-        """Whether the platform's quirks change anything of a request."""
+        """Whether the provider's quirks change anything of a request."""
         return not self._is_plain
 
     @property
@@ -69,11 +69,11 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
         return Dialect.OPENAI
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
-        """The client's own members with the upstream's model and the platform's quirks."""
+        """The client's own members with the upstream's model and the provider's quirks."""
         return write(self.fields_of(request, model, None))
 
     def encode_noted(self, request: ChatRequest, model: str) -> Translated:
-        """The same, and what the platform's quirks did to it."""
+        """The same, and what the provider's quirks did to it."""
         notes = quirks.Notes()
         body = write(self.fields_of(request, model, notes))
         lost = tuple([name for name in notes.dropped if name in request.fields])
@@ -94,7 +94,7 @@ class OpenAIChatProvider(OpenAIPlatformCodec):
         return quirks.apply(self._quirk, fields, wants_tools=request.wants_tools, notes=notes)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
-        """The body for a request that came in another dialect, with the platform's quirks."""
+        """The body for a request that came in another dialect, with the provider's quirks."""
         lost: list[str] = []
         document = request_json(conversation, model, lost)
         fields = {name: raw(value) for name, value in document.items()}

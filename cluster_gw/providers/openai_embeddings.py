@@ -1,4 +1,4 @@
-"""The upstream codec of OpenAI's embeddings; every plainly compatible platform has them so."""
+"""The upstream codec of OpenAI's embeddings; every plainly compatible provider has them so."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +10,11 @@ from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.providers import quirks
+from cluster_gw.providers.codec import unread_fault
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
 from cluster_gw.providers.openai_facts import usage_of
 from cluster_gw.providers.openai_stream import NO_ERROR
-from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -26,7 +26,7 @@ from cluster_gw.wire.openai_embeddings import VECTORS_READER, EmbeddingBody, Vec
 
 
 class OpenAIEmbeddingsProvider(OpenAIChatProvider):
-    """Codec of one model of one platform; headers, errors and quotas are those of its chat API.
+    """Codec of one model of one provider; headers, errors and quotas are those of its chat API.
 
     Args:
         model: what it is declared to do.
@@ -44,7 +44,7 @@ class OpenAIEmbeddingsProvider(OpenAIChatProvider):
         return super()._api_of(base_url.rstrip("/").removesuffix(OpenAIChatProvider.path))
 
     def fields_of(self, request: ChatRequest, model: str, notes: quirks.Notes | None) -> Fields:
-        """The client's own members with the upstream's model and the platform's names.
+        """The client's own members with the upstream's model and the provider's names.
 
         A length that the model has in any case is not asked for where no other may be: those that
         cannot do it refuse the member.

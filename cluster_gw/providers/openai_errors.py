@@ -85,7 +85,7 @@ def malformed_fault(problem: str) -> Fault:
 
 
 def failed_generation(body: bytes) -> str:
-    """What a model wrote that the platform (Groq) could not read as a call; empty without any."""
+    """What a model wrote that the provider (Groq) could not read as a call; empty without any."""
     document = document_of(body)
     error = document.get("error") if isinstance(document, dict) else None
     written = error.get("failed_generation") if isinstance(error, dict) else None

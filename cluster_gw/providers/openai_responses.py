@@ -11,13 +11,13 @@ from cluster_gw.canonical.events import Completion
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
+from cluster_gw.providers.codec import unread_fault
+from cluster_gw.providers.openai_codec import OpenAICodec
 from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
-from cluster_gw.providers.openai_platform import OpenAIPlatformCodec
 from cluster_gw.providers.openai_responses_answer import answer_of, completion_of, read_response
 from cluster_gw.providers.openai_responses_conversation import request_json
 from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
 from cluster_gw.providers.openai_stream import NO_ERROR
-from cluster_gw.providers.platform import unread_fault
 from cluster_gw.wire.json_codec import (
     Fields,
     InvalidJsonError,
@@ -35,8 +35,8 @@ FOREIGN: Final = f'"{KEPT_FOR_OTHERS}'.encode()
 ITEMS_READER: Final = JsonReader[str | list[Fields]](str | list[Fields])
 
 
-class OpenAIResponsesProvider(OpenAIPlatformCodec):
-    """Codec of one platform; see `providers.base.Provider`.
+class OpenAIResponsesProvider(OpenAICodec):
+    """Codec of one provider; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
@@ -66,14 +66,14 @@ class OpenAIResponsesProvider(OpenAIPlatformCodec):
         return Dialect.OPENAI_RESPONSES
 
     def encode_request(self, request: ChatRequest, model: str) -> bytes:
-        """The client's own members with the upstream's model and the platform's quirks.
+        """The client's own members with the upstream's model and the provider's quirks.
 
         What other vendors signed is left out: this one would refuse the request for it.
         """
         return self.encode_noted(request, model).body
 
     def encode_noted(self, request: ChatRequest, model: str) -> Translated:
-        """The same, and what the platform's quirks did to it."""
+        """The same, and what the provider's quirks did to it."""
         fields = dict(request.fields)
         fields["model"] = raw(model)
         if request.is_bounded and request.max_tokens is not None:
@@ -86,14 +86,14 @@ class OpenAIResponsesProvider(OpenAIPlatformCodec):
         return self._bent(fields, lost, wants_tools=request.wants_tools)
 
     def encode_conversation(self, conversation: Conversation, model: str) -> Translated:
-        """The body for a request that came in another dialect, with the platform's quirks."""
+        """The body for a request that came in another dialect, with the provider's quirks."""
         lost: list[str] = []
         document = request_json(conversation, model, lost)
         fields = {name: raw(value) for name, value in document.items()}
         return self._bent(fields, lost, wants_tools=bool(conversation.tools))
 
     def _bent(self, fields: Fields, lost: Sequence[str], *, wants_tools: bool) -> Translated:
-        """The body as the platform wants it."""
+        """The body as the provider wants it."""
         if self._is_plain:
             return Translated(body=write(fields), lost=tuple(lost))
         notes = quirks.Notes()
@@ -129,9 +129,9 @@ class OpenAIResponsesProvider(OpenAIPlatformCodec):
 
 
 def bound_output(quirk: quirks.Quirk, fields: Fields, notes: quirks.Notes) -> None:
-    """Bring the bound of the output into what the platform takes; where there is none, its usual.
+    """Bring the bound of the output into what the provider takes; where there is none, its usual.
 
-    A bound of another shape is left for the platform to refuse.
+    A bound of another shape is left for the provider to refuse.
     """
     given, most = fields.get(LENGTH), quirk.max_output_tokens
     try:

@@ -59,7 +59,7 @@ END: Final = b"[DONE]"
 class ResponsesStreamDecoder(FramedStreamDecoder):
     """Turns the bytes of one stream into events; see `providers.base.StreamDecoder`.
 
-    An answer ends by an event of its own. What platforms send behind it is not read; without it
+    An answer ends by an event of its own. What providers send behind it is not read; without it
     an end marker of the chat format ends nothing.
 
     Args:
@@ -200,7 +200,7 @@ class ResponsesStreamDecoder(FramedStreamDecoder):
         return StreamEvent(raw=data, name=name, tool_calls=(call,))
 
     def _rest_of(self, place: int, arguments: str) -> str:
-        """What of all arguments was not told in pieces: some platforms send them whole."""
+        """What of all arguments was not told in pieces: some providers send them whole."""
         return arguments[self._told.get(place, 0) :]
 
 

@@ -1,6 +1,6 @@
-"""A stream for clients of platforms that have none: the whole answer, told as one.
+"""A stream for clients of providers that have none: the whole answer, told as one.
 
-Such a platform is asked without `stream`, and its answer becomes the frames it would have sent.
+Such a provider is asked without `stream`, and its answer becomes the frames it would have sent.
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""Platforms known by name: where they are, how they bend the format, what their free tier allows.
+"""Providers known by name: where they are, how they bend the format, what their free tier allows.
 
 Free tiers change without notice: caps and day resets here are starting values that were not
-measured against the platforms, and an operator overrides any of them. Models are in `free_tier`.
+measured against the providers, and an operator overrides any of them. Models are in `free_tier`.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ ROLLING: Final = "rolling"
 
 
 class PresetCaps(msgspec.Struct, frozen=True, kw_only=True):
-    """What a platform caps over all models of one key; days are UTC's, None means not capped.
+    """What a provider caps over all models of one key; days are UTC's, None means not capped.
 
     Attributes:
         rpm: requests in any 60 s.
@@ -30,7 +30,7 @@ class PresetCaps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
-    """One platform.
+    """One provider.
 
     Attributes:
         name: how configuration calls it.
@@ -258,9 +258,9 @@ PLAIN: Final = (
     ("siliconflow", "https://api.siliconflow.cn/v1"),
     ("volcengine", "https://ark.cn-beijing.volces.com/api/v3"),
     ("xfyun", "https://spark-api-open.xf-yun.com/v1"),
-    ("zai", "https://api.z.ai/api/paas/v4"),  # the same platform as zhipu, with keys of its own
+    ("zai", "https://api.z.ai/api/paas/v4"),  # the same service as zhipu, with keys of its own
 )
-"""Platforms that do nothing differently: a name and an address are all there is to them."""
+"""Providers that do nothing differently: a name and an address are all there is to them."""
 
 LIST: Final = (
     *SPECIAL,

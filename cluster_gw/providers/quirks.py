@@ -1,4 +1,4 @@
-"""What single platforms do differently from the format they claim to speak.
+"""What single providers do differently from the format they claim to speak.
 
 A quirk is data: a name that configuration may use, and what it changes in a request.
 """
@@ -47,7 +47,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
     """What one quirk changes.
 
     Attributes:
-        drop: members the platform refuses.
+        drop: members the provider refuses.
         rename: members it knows by another name, old to new.
         serial_tools: it cannot call tools in parallel and must be told so.
         max_output_tokens: it refuses a larger `max_tokens`.
@@ -190,10 +190,10 @@ def joined(quirks: Sequence[Quirk]) -> Quirk:
 
 
 def apply(quirk: Quirk, fields: Fields, *, wants_tools: bool, notes: Notes | None = None) -> Fields:
-    """Give the members as the platform wants them; order is kept, `fields` may be changed.
+    """Give the members as the provider wants them; order is kept, `fields` may be changed.
 
     Args:
-        quirk: of the platform.
+        quirk: of the provider.
         fields: of a request.
         wants_tools: it has tools.
         notes: what the client is to be told is added here.
@@ -236,7 +236,7 @@ def bend(quirk: Quirk, fields: Fields, notes: Notes) -> None:
 
 
 def bent_messages(quirk: Quirk, messages: msgspec.Raw, notes: Notes) -> msgspec.Raw:
-    """The messages as the platform wants them."""
+    """The messages as the provider wants them."""
     if quirk.max_input_tokens is not None:
         kept = trimmed(messages, quirk.max_input_tokens)
         if kept is not messages:
@@ -250,7 +250,7 @@ def bent_messages(quirk: Quirk, messages: msgspec.Raw, notes: Notes) -> msgspec.
 
 
 def set_length(fields: Fields, most_tokens: int) -> None:
-    """Bound the output, under the names the client used, else the one most platforms know."""
+    """Bound the output, under the names the client used, else the one most providers know."""
     names = [name for name in LENGTH_FIELDS if name in fields]
     for name in names or LENGTH_FIELDS[:1]:
         fields[name] = raw(most_tokens)
@@ -281,10 +281,10 @@ def raise_lengths(fields: Fields, least_tokens: int, usual_tokens: int | None) -
 
 
 def address_of(names: Iterable[str], base_url: str, secret: str | None) -> str:
-    """The address of a platform, with the account of a credential where that belongs into it.
+    """The address of a provider, with the account of a credential where that belongs into it.
 
     Args:
-        names: of the platform's quirks.
+        names: of the provider's quirks.
         base_url: as configured; `{account}` stands for the account.
         secret: the credential, `account:token`.
     """

@@ -114,7 +114,7 @@ def read_quota(
     Args:
         headers: names in lower case; any values at all.
         now_ms: ms since the epoch when the headers came, for resets that name an instant.
-        requests_by_day: plain `requests` of this platform count a day.
+        requests_by_day: plain `requests` of this provider count a day.
     """
     named = {name: text[:MAX_CHARACTERS] for name, text in headers.items() if MARK in name}
     if not named:

@@ -213,7 +213,7 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
 
 
 def quirks_of(model: ModelSettings, facts: ProviderFacts) -> frozenset[str]:
-    """What a model does differently: as its platform, unless it says otherwise itself."""
+    """What a model does differently: as its provider, unless it says otherwise itself."""
     quirks = facts.quirks if model.mending else facts.quirks | {AS_WRITTEN}
     if model.reasoning_echo is None:
         return quirks

@@ -15,7 +15,7 @@ PAGE: Final = Path("docs/free-tier.yaml")
 HEAD: Final = """\
 # What presets bring along where the configuration declares no models for their provider.
 # Made of cluster_gw/providers/free_tier.py by `make docs`. Free tiers change without notice: names,
-# limits and allowances are what the platforms told, not measured; tiers and ranks are our opinion.
+# limits and allowances are what the providers told, not measured; tiers and ranks are our opinion.
 #
 # To replace it: copy it, change the copy, and name it in the configuration as
 #   catalog: "file:/path/of/the/copy.yaml"

@@ -33,9 +33,9 @@ class OwnNumbers:
                 samples=[Sample(labels={}, value=self.lost_lines)],
             ),
             Family(
-                name="gw_workers_alive",
+                name="gw_group_workers_count",
                 type="gauge",
-                help="Worker processes that live.",
+                help="Worker processes of this group that live.",
                 samples=[Sample(labels={}, value=workers_alive)],
             ),
             Family(

@@ -208,7 +208,7 @@ def choice_of(body: FullBody) -> ToolChoice:
 
 
 def format_of(body: FullBody, lost: list[str]) -> AnswerFormat | None:
-    """Structured output, if any is wanted; kinds of single platforms are lost."""
+    """Structured output, if any is wanted; kinds of single providers are lost."""
     given = body.response_format
     if given is None or given.type == "text":
         return None

@@ -241,8 +241,10 @@ KEY_CHECKS: Final = _counter(
 ORDERED_PASSES: Final = _counter(
     "gw_ordered_passes_total", "Checks of keys that an operator ordered and this worker has done."
 )
-RESTS_LIFTED: Final = _counter(
-    "gw_rests_lifted_total", "Rests that ended early because their key was found well.", "provider"
+COOLDOWNS_LIFTED: Final = _counter(
+    "gw_cooldowns_lifted_total",
+    "Cooldowns that ended early because their key was found well.",
+    "provider",
 )
 OUTSIDE_USE: Final = _counter(
     "gw_outside_use_total",

@@ -237,8 +237,8 @@ KEY_REJECTED: Final = _event(
     "provider",
     "key",
 )
-RESTS_LIFTED: Final = _event(
-    "rests.lifted",
+COOLDOWNS_LIFTED: Final = _event(
+    "cooldowns.lifted",
     Level.INFO,
     "A resting key was found well; what was only guessed has ended.",
     "provider",

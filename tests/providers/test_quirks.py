@@ -5,10 +5,10 @@ import pytest
 
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers.anthropic import AnthropicProvider
+from cluster_gw.providers.codec import ProviderCodec
 from cluster_gw.providers.gemini import GeminiProvider
 from cluster_gw.providers.openai_chat import OpenAIChatProvider
 from cluster_gw.providers.openai_responses import OpenAIResponsesProvider
-from cluster_gw.providers.platform import PlatformCodec
 from cluster_gw.providers.presets import LIST, Preset
 from cluster_gw.providers.quirks import Quirk, combine
 from cluster_gw.wire.json_codec import read_fields
@@ -78,7 +78,7 @@ def test_no_quirk_is_no_change() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_headers_of_a_quirk_take_the_place_of_ours(codec: type[PlatformCodec]) -> None:
+def test_headers_of_a_quirk_take_the_place_of_ours(codec: type[ProviderCodec]) -> None:
     given = codec(["browser_agent"]).request_headers("s")
 
     assert dict(given)["user-agent"].startswith("Mozilla/5.0")
@@ -95,7 +95,7 @@ def test_headers_of_a_quirk_take_the_place_of_ours(codec: type[PlatformCodec]) -
     ],
 )
 def test_keys_are_checked_where_the_platform_tells_of_them(
-    quirk: str, url: str, codec: type[PlatformCodec]
+    quirk: str, url: str, codec: type[ProviderCodec]
 ) -> None:
     assert codec([quirk]).check_url("http://h/a/v1") == url
 

@@ -41,7 +41,7 @@ def test_metrics_are_summed_and_survive_the_death_of_a_worker(whole_group: Runni
     for _ in range(10):
         whole_group.ask()
     assert counted()[name] == before + 10
-    assert counted()["gw_workers_count"] == counted()["gw_workers_alive"] == 2
+    assert counted()["gw_workers_count"] == counted()["gw_group_workers_count"] == 2
 
     killed = whole_group.workers()[0]
     os.kill(killed, signal.SIGKILL)

@@ -1,6 +1,6 @@
 """What a provider caps over all models of one key, whatever its models allow each.
 
-Days and months are calendar ones in UTC, as the platforms count them. Tokens of a day are weighted:
+Days and months are calendar ones in UTC, as the providers count them. Tokens of a day are weighted:
 a model of weight 3 uses the cap three times as fast. Redis has the counters (`lua/lib/caps.lua`).
 """
 
@@ -48,7 +48,7 @@ def scale_weight(weight: float) -> int:
 def implied_weight(cap_tokens: int | None, model_tokens: int | None) -> float:
     """Tell the weight of a model whose own day is smaller than the cap of the key.
 
-    A platform that weighs tokens says of a model how many it allows a day: that is the whole cap at
+    A provider that weighs tokens says of a model how many it allows a day: that is the whole cap at
     the model's weight. 1 where either is not known.
     """
     if not cap_tokens or not model_tokens:

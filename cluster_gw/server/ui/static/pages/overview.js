@@ -43,7 +43,7 @@ function group({ ready, metrics }) {
   return section("group", "This group", facts([
     ["Status", badge(STATUS_KINDS[ready.status] ?? "bad", ready.status ?? "unknown")],
     ["Redis", badge(ready.redis === "ok" ? "good" : "bad", ready.redis ?? "unknown")],
-    ["Workers alive", exact(total(all, "gw_workers_alive"))],
+    ["Workers alive", exact(total(all, "gw_group_workers_count"))],
     ["Workers that answered", exact(total(all, "gw_workers_count"))],
     ["Workers of all groups", exact(total(all, "gw_alive_workers_count"))],
     ["Restarts", all.size ? exact(total(all, "gw_child_restarts_total") ?? 0) : NONE],

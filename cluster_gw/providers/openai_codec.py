@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from cluster_gw.providers import quirks
-from cluster_gw.providers.platform import PlatformCodec
+from cluster_gw.providers.codec import ProviderCodec
 
 
-class OpenAIPlatformCodec(PlatformCodec):
-    """Codec of one of OpenAI's APIs on one platform; see `providers.base.Provider`.
+class OpenAICodec(ProviderCodec):
+    """Codec of one of OpenAI's APIs on one provider; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.

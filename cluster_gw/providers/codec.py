@@ -1,4 +1,4 @@
-"""What the codecs of all dialects share: a platform's addresses, headers, errors and quotas."""
+"""What the codecs of all dialects share: a provider's addresses, headers, errors and quotas."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -25,8 +25,8 @@ NOT_STREAM_TYPES: Final = frozenset(
 BASE_HEADERS: Final = (("content-type", "application/json"), ("user-agent", "cluster-gw"))
 
 
-class PlatformCodec(ABC):
-    """Codec of one platform, as far as its dialect does not matter; see `providers.base.Provider`.
+class ProviderCodec(ABC):
+    """Codec of one provider, as far as its dialect does not matter; see `providers.base.Provider`.
 
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
@@ -46,7 +46,7 @@ class PlatformCodec(ABC):
         return self.url(base_url, model)
 
     def check_url(self, base_url: str) -> str | None:
-        """The list of models, or what the platform has in its place; None where that is metered."""
+        """The list of models, or what the provider has in its place; None where that is metered."""
         if self._quirk.metered_checks:
             return None
         path = self._quirk.check_path or self.models_path
@@ -54,7 +54,7 @@ class PlatformCodec(ABC):
         return urljoin(f"{api}/", path) if path.startswith("..") else api + path
 
     def request_headers(self, secret: str | None) -> tuple[tuple[str, str], ...]:
-        """Headers of a call; those of the platform stand for usual ones of the same name."""
+        """Headers of a call; those of the provider stand for usual ones of the same name."""
         own = {name for name, _ in self._quirk.headers}
         base = tuple([(name, value) for name, value in BASE_HEADERS if name not in own])
         return (*base, *self._dialect_headers(secret), *self._quirk.headers)
@@ -69,7 +69,7 @@ class PlatformCodec(ABC):
         return told or content_fault(content_type, body, "an event stream")
 
     def read_quota(self, headers: Mapping[str, str], now_ms: int) -> tuple[Observation, ...]:
-        """What an answer states about the platform's limits."""
+        """What an answer states about the provider's limits."""
         return read_quota(headers, now_ms, requests_by_day=self._quirk.requests_by_day)
 
     def decode_error(
