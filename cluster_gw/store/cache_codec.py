@@ -1,5 +1,6 @@
 """What is kept of an answer for others, and how it is written: msgpack, zstd, then the seal."""
 
+import struct
 from typing import Final
 
 import msgspec
@@ -13,6 +14,10 @@ MOST_BYTES: Final = 80 * 1024 * 1024
 """Of an entry that is read, unpacked: `cache.max_entry_mb` allows less, so it is not ours."""
 OVERHEAD_BYTES: Final = 900
 """Of an entry in Redis: its key, its line, the index; measured by tests/store."""
+SIZE: Final = struct.Struct(">I")
+"""What stands before an entry: its length as it was before it was packed."""
+INLINE_BYTES: Final = 128 * 1024
+"""What is larger is packed and unpacked in a thread of its own."""
 SIZE_STEP: Final = 3  # an allocator has four sizes from one power of two to the next
 LEAST_STEP_BYTES: Final = 16
 HEAD_BYTES: Final = 64  # the line before the body, and what the server adds
@@ -96,7 +101,8 @@ class EntryCodec:
 
     def encode(self, name: str, entry: Entry) -> bytes:
         """What is written under a name."""
-        return self._seal.close(name, self._pack(msgspec.msgpack.encode(entry)))
+        plain = msgspec.msgpack.encode(entry)
+        return SIZE.pack(len(plain)) + self._seal.close(name, self._pack(plain))
 
     def decode(self, name: str, stored: bytes) -> Entry:
         """What was written there.
@@ -105,12 +111,18 @@ class EntryCodec:
             EntryUnreadableError: see the class.
         """
         try:
-            packed = self._seal.open(name, stored)
+            packed = self._seal.open(name, stored[SIZE.size :])
             if not 0 <= zstandard.frame_content_size(packed) <= MOST_BYTES:
                 raise EntryUnreadableError("larger than any that is written")
             return msgspec.msgpack.decode(self._unpack(packed), type=Entry)
         except (UnsealError, zstandard.ZstdError, msgspec.MsgspecError, UnicodeError) as fault:
             raise EntryUnreadableError(type(fault).__name__) from None
+
+
+def takes_long(stored: bytes) -> bool:
+    """Whether reading it may last longer than a turn of the loop should."""
+    size = SIZE.unpack_from(stored)[0] if len(stored) >= SIZE.size else 0
+    return size > INLINE_BYTES
 
 
 def stored_bytes(length: int) -> int:

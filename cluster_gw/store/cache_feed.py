@@ -58,8 +58,8 @@ class Tail:
         self._waiting: list[asyncio.Future[None]] = []
 
     def add(self, piece: Piece) -> None:
-        """More has come."""
-        if self.end is not None:
+        """More has come; nothing is no piece."""
+        if self.end is not None or piece == b"":
             return
         if isinstance(piece, bytes):
             self._left_bytes -= len(piece)

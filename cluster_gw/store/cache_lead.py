@@ -6,6 +6,7 @@ one.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -96,6 +97,12 @@ class Leading:
         is_quiet = not self.is_followed and self._shared.is_heard()
         if now_s - self._renewed_s >= (QUIET_RENEW_S if is_quiet else RENEW_S / 2):
             self.check()
+
+    async def find_followers(self) -> None:
+        """Ask whether others follow, where nobody has said so."""
+        if not (self.is_followed or self.is_stale or self.is_over):
+            with contextlib.suppress(StoreLostError, ScriptContractError):
+                await self._renew()
 
     async def end(self) -> None:
         """The answer is whole: tell who follows, and wait a moment until that is written."""

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from cluster_gw.store.cache_codec import Entry, EntryCodec, stored_bytes
+from cluster_gw.store.cache_codec import INLINE_BYTES, Entry, EntryCodec, stored_bytes
 from cluster_gw.store.cache_index import Admitted, Bounds, CacheIndex, Counted
 from cluster_gw.store.cache_look import Lead
 from cluster_gw.store.cache_place import Place
 from cluster_gw.units import MS_PER_S
 
 JITTER: Final = 0.1
-INLINE_BYTES: Final = 128 * 1024  # what takes longer to pack than a turn of the loop may last
 STORED: Final = "stored"
 STALE: Final = "not_stored_stale"
 TOO_LARGE: Final = "not_stored_too_large"

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.bus import Bus
-from cluster_gw.store.cache_codec import Entry, EntryCodec, EntryUnreadableError
+from cluster_gw.store.cache_codec import Entry, EntryCodec, EntryUnreadableError, takes_long
 from cluster_gw.store.cache_feed import Feed, Lost, Piece, Tail
 from cluster_gw.store.cache_index import Bounds, CacheIndex
 from cluster_gw.store.cache_lead import LEASE_S, RENEW_S, Leading, Pump, Shared
@@ -25,7 +25,7 @@ from cluster_gw.store.cache_look import (
 )
 from cluster_gw.store.cache_place import Place
 from cluster_gw.store.cache_use import Uses
-from cluster_gw.store.cache_write import INLINE_BYTES, LOST, STALE, STORED, Writer
+from cluster_gw.store.cache_write import LOST, STALE, STORED, Writer
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.units import MS_PER_S
@@ -105,7 +105,8 @@ class ResponseCache:
     async def close(self) -> None:
         """Give up what is in hand, and write down what was used."""
         for leading in list(self._leads.values()):
-            self.give_up(Lead(leading.tail.digest, leading.tail.token), "closed")
+            if leading.tail.end is None:  # else it is being stored
+                self.give_up(Lead(leading.tail.digest, leading.tail.token), "closed")
         self._uses.flush()
         while self._tasks:
             for tail in self._tails.values():
@@ -180,6 +181,7 @@ class ResponseCache:
         leading = self._leading(lead)
         if leading is not None:
             try:
+                await leading.find_followers()  # they will find no entry
                 await leading.end()
             finally:
                 self._forget(leading)
@@ -243,7 +245,7 @@ class ResponseCache:
         refresh = self._lead(digest, token, is_refresh=True) if token else None
         body = stored[stored.index(b"\n") + 1 :]
         try:
-            if len(body) > INLINE_BYTES:
+            if takes_long(body):
                 entry = await asyncio.to_thread(self._codec.apart().decode, name, body)
             else:
                 entry = self._codec.decode(name, body)

@@ -57,6 +57,15 @@ def test_a_lead_that_is_followed_ends_less_than_a_second_after_its_last_renewal(
     assert cache.give_up("w1", NOW_MS) == [0, "stale"]
 
 
+def test_a_token_is_good_for_its_owner_only(cache: CacheScripts) -> None:
+    cache.look("w1")
+
+    assert cache.renew("w2", NOW_MS) == [0, "stale"]
+    assert cache.feed("w2", NOW_MS, 0, "a") == [0, "stale"]
+    assert cache.publish("w2", NOW_MS, "body") == [0, "stale"]
+    assert cache.give_up("w2", NOW_MS) == [0, "stale"]
+
+
 def test_a_token_grows_although_the_clock_steps_back(cache: CacheScripts) -> None:
     cache.look("w1")
 
@@ -309,3 +318,20 @@ def test_a_call_that_cannot_be_right_is_refused_before_anything_is_written(
         script(keys=[f"gw1:{{x}}:{number}" for number in range(keys)], args=args)
 
     assert redis.keys() == []
+
+
+def test_each_kind_of_server_does_the_same(each_server: Redis, scripts: Scripts) -> None:
+    cache = CacheScripts(each_server, scripts)
+    cache.look("w1")
+    cache.look("w2")
+    cache.feed("w1", NOW_MS, 0, "a")
+    for number in range(60):
+        cache.admit(f"{number}", most=(50, 100_000), now_ms=NOW_MS + number)
+    cache.touch(("59", 0), sums=(1, 0, 0, 0), now_ms=NOW_MS + 60)
+
+    assert cache.publish("w1", NOW_MS, "a") == [1, "ok"]
+    assert cache.follow(NOW_MS) == [1, "over", 1, "kept", "a"]
+    assert cache.look("w2")[1] == "found"
+    assert cache.stats()["entries"] == 50
+    assert {member(f"{number}") for number in range(10, 60)} <= cache.flush_all()
+    assert cache.stats()["entries"] == 0

@@ -11,7 +11,7 @@ from cluster_gw.store.cache_look import Following, Found, Lead, Unavailable
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.response_cache import LOOK_S, ResponseCache
-from cluster_gw.store.sealing import Unsealed, seal_of
+from cluster_gw.store.sealing import seal_of
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
 from tests.store.caching import DIGEST, HEAD, OTHER, cache_of, entry_of, read_out
@@ -234,17 +234,6 @@ async def test_pieces_that_are_not_ours_end_a_feed(
         )
         await until_soon(lambda: not cache._tasks)
     await cache.close()
-
-
-async def test_pieces_cannot_change_places() -> None:
-    codec = FeedCodec(seal_of(SECRET), "feed")
-    plain = FeedCodec(Unsealed(), "feed")
-
-    assert codec.decode(1, codec.encode(1, b"b")) == b"b"
-    assert plain.decode(0, plain.encode(0, HEAD)) == HEAD
-    assert codec.decode(2, codec.encode(2, Ended())) == Ended()
-    with pytest.raises(Exception, match="UnsealError"):
-        codec.decode(0, codec.encode(1, b"b"))
 
 
 async def test_a_leader_that_was_overtaken_still_feeds_those_who_follow_here(

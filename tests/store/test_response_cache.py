@@ -172,7 +172,7 @@ async def test_an_entry_that_ends_soon_is_fetched_anew_by_one_of_those_who_find_
     assert (found.entry.payload, found.age_ms) == (b"second", 0)
 
 
-@pytest.mark.parametrize("payload", [b"x" * 1_000_001, b""])
+@pytest.mark.parametrize("payload", [b"x" * 1_000_001, b"x" * 1_000_000, b""])
 async def test_an_entry_has_a_bound(
     payload: bytes, caches: tuple[ResponseCache, ResponseCache]
 ) -> None:
@@ -202,3 +202,36 @@ async def test_workers_with_different_keys_neither_read_each_other_nor_wait(
 
     assert isinstance(found, Found)
     assert found.entry.payload == b"secret"
+
+
+async def test_a_worker_that_ends_gives_up_what_comes_and_stores_what_has_come(
+    client: RedisClient, shared: SharedClock
+) -> None:
+    ending, other = (cache_of(client, name, shared) for name in ("ending", "other"))
+    whole, half = await lead_of(ending), await lead_of(ending, OTHER)
+    ending.feed(half, b"")
+    reading = asyncio.create_task(read_out(ending.follow(Following(OTHER, half.token))))
+    storing = asyncio.create_task(ending.publish(whole, entry_of(), ttl_s=60.0))
+    await asyncio.sleep(0)
+
+    await ending.close()
+
+    assert await storing
+    assert await reading == (None, b"", Lost("closed"))
+    assert isinstance(await other.look(DIGEST), Found)
+    assert isinstance(await other.look(OTHER), Lead)
+    await other.close()
+
+
+async def test_a_publishing_that_is_cancelled_leaves_nothing_to_follow(
+    client: RedisClient, shared: SharedClock
+) -> None:
+    cache = cache_of(client, "w", shared)
+    storing = asyncio.create_task(cache.publish(await lead_of(cache), entry_of(), ttl_s=60.0))
+    await asyncio.sleep(0)
+    storing.cancel()
+    await asyncio.wait([storing])
+
+    assert not cache._tails
+    assert not cache._leads
+    await cache.close()
