@@ -27,6 +27,10 @@ class EntryUnreadableError(Exception):
     """What stands there is not what a worker with this seal has written."""
 
 
+class EntryUnwritableError(Exception):
+    """An entry holds what cannot be written: a number or a text that no upstream should send."""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One good answer as the upstream gave it.
 
@@ -100,8 +104,15 @@ class EntryCodec:
         return EntryCodec(self._seal)
 
     def encode(self, name: str, entry: Entry) -> bytes:
-        """What is written under a name."""
-        plain = msgspec.msgpack.encode(entry)
+        """What is written under a name.
+
+        Raises:
+            EntryUnwritableError: see the class.
+        """
+        try:
+            plain = msgspec.msgpack.encode(entry)
+        except (OverflowError, UnicodeError) as fault:
+            raise EntryUnwritableError(type(fault).__name__) from None
         return SIZE.pack(len(plain)) + self._seal.close(name, self._pack(plain))
 
     def decode(self, name: str, stored: bytes) -> Entry:

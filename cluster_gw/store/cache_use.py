@@ -10,6 +10,7 @@ from cluster_gw.units import MS_PER_S
 
 BOOK_S: Final = 1.0
 AT_ONCE: Final = 256
+MOST_TOKENS: Final = 10**9  # of one answer: whatever an upstream said
 
 
 class Uses:
@@ -41,8 +42,8 @@ class Uses:
         """An entry was used."""
         self._used[digest] = self._monotonic_s()
         self._sums[0] += 1
-        self._sums[2] += prompt_tokens
-        self._sums[3] += completion_tokens
+        self._sums[2] += min(max(prompt_tokens, 0), MOST_TOKENS)
+        self._sums[3] += min(max(completion_tokens, 0), MOST_TOKENS)
         self._book_soon()
         if len(self._used) >= AT_ONCE:
             self.flush()

@@ -15,6 +15,7 @@ STORED: Final = "stored"
 STALE: Final = "not_stored_stale"
 TOO_LARGE: Final = "not_stored_too_large"
 LOST: Final = "not_stored_lost"
+UNWRITABLE: Final = "not_stored_unwritable"
 
 
 class Writer:
@@ -44,6 +45,7 @@ class Writer:
 
         Raises:
             StoreLostError: Redis is away; it may be stored.
+            EntryUnwritableError: it holds what cannot be written.
         """
         bounds, name = self._bounds(), self._place.keys.cached(lead.digest)
         if len(entry.payload) > bounds.max_entry_bytes:

@@ -15,8 +15,7 @@ import zstandard
 
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.admission import server_clock
-from cluster_gw.store.cache_codec import LEVEL, MOST_BYTES
-from cluster_gw.store.cache_write import INLINE_BYTES
+from cluster_gw.store.cache_codec import INLINE_BYTES, LEVEL, MOST_BYTES
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lane import Reply

@@ -11,7 +11,13 @@ from typing import Any, Final, TypeVar
 
 from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.bus import Bus
-from cluster_gw.store.cache_codec import Entry, EntryCodec, EntryUnreadableError, takes_long
+from cluster_gw.store.cache_codec import (
+    Entry,
+    EntryCodec,
+    EntryUnreadableError,
+    EntryUnwritableError,
+    takes_long,
+)
 from cluster_gw.store.cache_feed import Feed, Lost, Piece, Tail
 from cluster_gw.store.cache_index import Bounds, CacheIndex
 from cluster_gw.store.cache_lead import LEASE_S, RENEW_S, Leading, Pump, Shared
@@ -25,7 +31,7 @@ from cluster_gw.store.cache_look import (
 )
 from cluster_gw.store.cache_place import Place
 from cluster_gw.store.cache_use import Uses
-from cluster_gw.store.cache_write import LOST, STALE, STORED, Writer
+from cluster_gw.store.cache_write import LOST, STALE, STORED, UNWRITABLE, Writer
 from cluster_gw.store.lane import Reply
 from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.units import MS_PER_S
@@ -169,6 +175,8 @@ class ResponseCache:
             result = STALE if leading.is_stale else await self._writer.store(lead, entry, ttl_s)
         except (StoreLostError, ScriptContractError):
             result = LOST
+        except EntryUnwritableError:
+            result = UNWRITABLE
         finally:  # until now it could be read here
             self._forget(leading)
         if result not in {STORED, STALE}:

@@ -20,7 +20,14 @@ from tests.store.caching import HEAD, entry_of
 
 CODECS = tuple(EntryCodec(seal_of(key)) for key in (None, "ab" * 32))
 SMALL, LARGE = st.binary(max_size=500), st.binary(max_size=30).map(lambda some: some * 9_999)
-ENTRIES = st.builds(Entry, payload=SMALL | LARGE)
+COUNTS = st.integers(0, 2**63)
+ENTRIES = st.builds(
+    Entry,
+    payload=SMALL | LARGE,
+    prompt_tokens=COUNTS,
+    completion_tokens=COUNTS,
+    created_ms=COUNTS,
+)
 PIECES = st.binary(max_size=50) | st.builds(Head) | st.just(Ended())
 
 

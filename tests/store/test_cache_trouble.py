@@ -332,12 +332,12 @@ async def test_what_was_used_is_booked_when_a_worker_ends(
     cache = cache_of(client, "w1", shared)
     assert await cache.publish(await lead_of(cache), entry_of(), ttl_s=60.0)
     cache.touch(DIGEST, 7, 3)
-    cache.touch(DIGEST, 7, 3)
+    cache.touch(DIGEST, 10**30, -5)
     await cache.close()
 
     stats = await cache.index.stats()
     assert (stats.entries, stats.hits, stats.misses) == (1, 2, 1)
-    assert (stats.saved_prompt_tokens, stats.saved_completion_tokens) == (14, 6)
+    assert (stats.saved_prompt_tokens, stats.saved_completion_tokens) == (10**9 + 7, 3)
 
 
 async def test_entries_are_removed_by_client_by_model_and_all(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from cluster_gw.store.cache_feed import Ended, Lost
@@ -234,4 +235,21 @@ async def test_a_publishing_that_is_cancelled_leaves_nothing_to_follow(
 
     assert not cache._tails
     assert not cache._leads
+    await cache.close()
+
+
+async def test_an_entry_that_cannot_be_written_frees_its_lead(
+    client: RedisClient, shared: SharedClock
+) -> None:
+    cache = cache_of(client, "w", shared)
+    entries = (
+        msgspec.structs.replace(entry_of(), prompt_tokens=10**30),
+        msgspec.structs.replace(entry_of(), finish="\ud800"),
+    )
+
+    for entry in entries:
+        assert not await cache.publish(await lead_of(cache), entry, ttl_s=60.0)
+        await until_soon(lambda: not cache._tasks)
+
+    assert cache.counts == {"miss": 2, "not_stored_unwritable": 2}
     await cache.close()
