@@ -6,6 +6,7 @@ begun ends with the in-band error, and who has sent nothing yet makes the call i
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -20,10 +21,10 @@ from cluster_gw.pipeline.relay import KeepAlive
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.store.repeats import (
     LEASE_MS,
+    Answered,
     Conflict,
     Held,
     Kept,
-    Repeats,
     Taken,
     Ticket,
     Told,
@@ -48,7 +49,7 @@ class Follower:
         exchange: the request.
         reply: the client's end.
         headers: of this request, to which those of the answer are added.
-        repeats: tells what becomes of the call.
+        ask: tells what becomes of the call; see `Repeats.ask`.
         ticket: the key, and what is asked.
         clock: of the worker.
     """
@@ -59,17 +60,17 @@ class Follower:
         reply: Reply,
         headers: Headers,
         *,
-        repeats: Repeats,
+        ask: Callable[..., Awaitable[Told]],
         ticket: Ticket,
         clock: Clock,
     ) -> None:
         self._exchange, self._reply, self._headers = exchange, reply, headers
-        self._repeats, self._ticket = repeats, ticket
+        self._ask, self._ticket = ask, ticket
         self._clock = clock
         self._keepalive: KeepAlive | None = None
         self._token = self._known = self._sent_bytes = 0
 
-    async def follow(self, told: Told) -> Taken | Kept | Conflict | Ended:
+    async def follow(self, told: Told) -> Taken | Answered | Conflict | Ended:
         """Wait until there is an answer, or the call is to be made here.
 
         Args:
@@ -85,7 +86,7 @@ class Follower:
             if self._keepalive is not None:
                 self._keepalive.stop()
 
-    async def _follow(self, told: Told) -> Taken | Kept | Conflict | Ended:
+    async def _follow(self, told: Told) -> Taken | Answered | Conflict | Ended:
         heard_s = self._clock.monotonic_s()
         while True:
             now_s = self._clock.monotonic_s()
@@ -94,10 +95,10 @@ class Follower:
             if isinstance(told, Held):
                 if not await self._take(told):
                     return await self._broken()
-            elif isinstance(told, Kept) and self._has_begun:
-                return await self._finished(told)
-            elif isinstance(told, Taken | Kept | Conflict) and not self._has_begun:
+            elif isinstance(told, Taken | Answered | Conflict) and not self._has_begun:
                 return told
+            elif isinstance(told, Answered) and told.token == self._token:
+                return await self._finished(told.answer)
             elif not isinstance(told, Unavailable):
                 return await self._broken()
             elif now_s - heard_s > SILENCE_S:
@@ -106,7 +107,7 @@ class Follower:
             if left_s <= 0:
                 return await self._given_up(UpstreamFault(self._too_late()))
             await asyncio.sleep(min(POLL_S, left_s))
-            told = await self._repeats.ask(
+            told = await self._ask(
                 self._ticket,
                 may_take=not self._has_begun,
                 token=self._token,

@@ -17,7 +17,13 @@ import msgspec
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.cache_key import Keyed, NoKeyError, canonical_form
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
-from cluster_gw.errors import ClientFault, ErrorBody, GatewayError, StoreLostError
+from cluster_gw.errors import (
+    ClientFault,
+    ErrorBody,
+    GatewayError,
+    ScriptContractError,
+    StoreLostError,
+)
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.following import Ended, Follower
@@ -26,7 +32,16 @@ from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.tap import Tap
 from cluster_gw.pipeline.vendor_headers import id_headers
 from cluster_gw.store.cache_codec import stored_bytes
-from cluster_gw.store.repeats import RENEW_S, Conflict, Held, Kept, Repeats, Taken, Ticket
+from cluster_gw.store.repeats import (
+    RENEW_S,
+    Answered,
+    Conflict,
+    Held,
+    Kept,
+    Repeats,
+    Taken,
+    Ticket,
+)
 from cluster_gw.store.session_memory import ByteMeter
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.registry import Registry
@@ -96,9 +111,9 @@ class Repeating:
         match told:
             case Taken(token=token):
                 return await self._call(exchange, reply, (ticket, token), run)
-            case Kept():
+            case Answered(answer=answer):
                 self._count("replayed")
-                await self._replay(exchange, reply, told)
+                await self._replay(exchange, reply, answer)
                 return None
             case Ended(code=code):
                 self._count("followed")
@@ -116,12 +131,12 @@ class Repeating:
 
     async def _follow(
         self, exchange: Exchange, reply: Reply, ticket: Ticket, held: Held
-    ) -> Taken | Kept | Conflict | Ended:
+    ) -> Taken | Answered | Conflict | Ended:
         follower = Follower(
             exchange,
             reply,
             replay_headers(exchange),
-            repeats=self._repeats,
+            ask=self._repeats.ask,
             ticket=ticket,
             clock=self._clock,
         )
@@ -176,7 +191,7 @@ class Repeating:
             return
         ttl_ms = round(policy.ttl_s * MS_PER_S)
         for _ in range(KEEP_TRIES):
-            with contextlib.suppress(StoreLostError):
+            with contextlib.suppress(StoreLostError, ScriptContractError):
                 is_ours = await self._repeats.keep(ticket, token, sealed, ttl_ms=ttl_ms)
                 self._count("kept" if is_ours else "late")
                 return
@@ -196,7 +211,7 @@ class Repeating:
                         await asyncio.sleep(RENEW_S)
             tap.news.clear()
             pieces = feed.next() if is_followed else []
-            with contextlib.suppress(StoreLostError):
+            with contextlib.suppress(StoreLostError, ScriptContractError):
                 heard = await self._repeats.go_on(ticket, token, feed.at, pieces)
                 if heard is None:
                     return

@@ -82,6 +82,13 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_fed: bool = True
 
 
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """This request was answered before, by the call with this token."""
+
+    token: int
+    answer: Kept
+
+
 class Conflict(msgspec.Struct, frozen=True):
     """The key belongs to another request."""
 
@@ -96,7 +103,7 @@ class Unavailable(msgspec.Struct, frozen=True):
     reason: str
 
 
-Told = Taken | Held | Kept | Conflict | Nobody | Unavailable
+Told = Taken | Held | Answered | Conflict | Nobody | Unavailable
 
 
 class Repeats:
@@ -261,8 +268,8 @@ class Repeats:
         match reply:
             case [1, b"ok", int(token)]:
                 return Taken(token=token)
-            case [2, b"kept", int(), bytes(answer)]:
-                return self._unpack(record, answer)
+            case [2, b"kept", int(token), bytes(answer)]:
+                return Answered(token=token, answer=self._unpack(record, answer))
             case [0, b"held", int(token), int(), *pieces]:
                 opened = [
                     self._seal.open(f"{feed}:{token}:{known + offset}", bytes(piece))

@@ -36,7 +36,7 @@ if #KEYS ~= 2 or #ARGV ~= 8 or body == '' or owner == '' or lease > LEASE_MAX_MS
   bad('two keys and eight arguments; a lease is at most a minute')
 end
 local now = clock_ms(whole(8, 0))
-local found = call('HMGET', KEYS[1], 'body', 'token', 'until', 'state', 'answer')
+local found = call('HMGET', KEYS[1], 'body', 'token', 'until', 'state', 'answer', 'followed')
 local token, state = stored(found[2], 1), found[4]
 if state == KEPT_STATE then
   if found[1] ~= body then
@@ -55,7 +55,9 @@ end
 if is_held then
   local pieces = {}
   if from < NO_PIECES and (followed == 0 or followed == token) then
-    call('HSET', KEYS[1], 'followed', '1')
+    if not found[6] then
+      call('HSET', KEYS[1], 'followed', '1')
+    end
     pieces = call('LRANGE', KEYS[2], from, from + most - 1)
   end
   return { 0, HELD, token, left, unpack(pieces) }

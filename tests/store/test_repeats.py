@@ -10,6 +10,7 @@ from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.repeats import (
+    Answered,
     Conflict,
     Heard,
     Held,
@@ -55,9 +56,10 @@ async def test_a_large_answer_is_kept_whole_and_small(
     large = Kept(headers=(), body=b"the same words " * 100_000, is_stream=True)
     repeats = repeats_of(client, seal)
 
-    assert await keep(repeats, await taken(repeats), large)
+    token = await taken(repeats)
+    assert await keep(repeats, token, large)
 
-    assert await repeats.ask(TICKET) == large
+    assert await repeats.ask(TICKET) == Answered(token=token, answer=large)
     record = KEYS.repeats(TICKET.name)[0]
     assert int(redis_server.command("HSTRLEN", record, "answer").strip(b":\r\n")) < 10_000
 
@@ -77,7 +79,7 @@ async def test_one_call_has_a_key_and_its_answer_is_told_to_all(client: RedisCli
     assert await other.ask(TICKET) == Held(token=token)
     assert await other.ask(OTHER) == Conflict()
     assert await keep(one, token)
-    assert await other.ask(TICKET) == ANSWER
+    assert await other.ask(TICKET) == Answered(token=token, answer=ANSWER)
 
 
 @pytest.mark.parametrize("seal", [Unsealed(), AesSeal(b"k" * 32)])
