@@ -105,14 +105,16 @@ class Leading:
                 await self._renew()
 
     async def end(self) -> None:
-        """The answer is whole: tell who follows, and wait a moment until that is written."""
+        """The answer is whole: tell who follows, and wait a moment until that is written.
+
+        It goes on being renewed until `stop`: nobody else shall lead while it is being stored.
+        """
         self.tail.close(Ended())
         self._push()
         if self.is_followed and not self.is_stale and not self._is_drained():
             self._drained = self._loop.create_future()
             self._loop.call_later(DRAIN_S, _resolve, self._drained)
             await self._drained
-        self.stop()
 
     def stop(self) -> None:
         """Renew no longer."""

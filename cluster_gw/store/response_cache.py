@@ -139,6 +139,7 @@ class ResponseCache:
             status, code, *told = await self._ask(digest)
         except RecordUnreadableError as fault:
             self._client.unreadable.tell(*fault.keys)
+            self._spawn(self._discard(*fault.keys))
             return self._off("unreadable")
         except (StoreLostError, ScriptContractError) as fault:
             self._rests_until_s = self._monotonic_s() + REST_S
@@ -265,9 +266,9 @@ class ResponseCache:
             return self._counted("unreadable", Unavailable("unreadable"))
         return self._counted("hit", Found(entry, age_ms, refresh))
 
-    async def _discard(self, name: str) -> None:
-        """Nobody can read it: the next request fetches another."""
-        await self._client.call("DEL", name)
+    async def _discard(self, *names: str) -> None:
+        """Nobody can read these, and they may be lost: the next request fetches another answer."""
+        await asyncio.gather(*(self._client.submit("DEL", name) for name in names))
 
     def _free(self, lead: Lead, why: str) -> None:
         self._spawn(self._place.give_up(lead.digest, lead.token, why))
@@ -307,6 +308,7 @@ class ResponseCache:
         return leading if leading is not None and leading.tail.token == lead.token else None
 
     def _forget(self, leading: Leading) -> None:
+        leading.stop()
         digest = leading.tail.digest
         if self._leads.get(digest) is leading:
             del self._leads[digest]

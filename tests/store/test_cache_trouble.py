@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster_gw.store.cache_feed import Ended, FeedCodec, Lost
+from cluster_gw.store.cache_lead import LONGEST_S as LONGEST_LEAD_S
+from cluster_gw.store.cache_lead import QUIET_RENEW_S
 from cluster_gw.store.cache_look import Following, Found, Lead, Unavailable
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
@@ -123,7 +125,7 @@ async def test_a_full_server_is_done_without(own_server: RedisServer, shared: Sh
         (("HSET", LEAD, "token", "x"), LEAD),
     ],
 )
-async def test_what_is_not_ours_is_told_and_not_read(
+async def test_what_is_not_ours_is_told_of_and_fetched_anew(
     words: tuple[str, ...],
     name: str,
     cache: ResponseCache,
@@ -137,6 +139,8 @@ async def test_what_is_not_ours_is_told_and_not_read(
     assert await cache.look(DIGEST) == Unavailable("unreadable")
     assert name in told
     assert isinstance(await cache.look(OTHER), Lead)  # and slows nothing
+    await until_soon(lambda: not cache._tasks)
+    assert isinstance(await cache.look(DIGEST), Lead)
 
 
 @pytest.mark.parametrize("sealed_by", [None, SECRET])
@@ -245,6 +249,7 @@ async def test_a_leader_that_was_overtaken_still_feeds_those_who_follow_here(
     cache._leads[DIGEST].follow()
     cache.feed(lead, HEAD)
     await until_soon(lambda: cache._leads[DIGEST].is_stale)
+    cache._beat()  # which changes nothing any more
     cache.feed(lead, b"all of it")
 
     is_stored = await cache.publish(lead, entry_of(b"all of it"), ttl_s=60.0)
@@ -359,3 +364,24 @@ async def test_entries_are_removed_by_client_by_model_and_all(
     assert redis_server.command("KEYS", "gw1:c4:*") == b"*0\r\n"
     stats = await cache.index.stats()
     assert (stats.entries, stats.stored_bytes, stats.doomed, stats.removed) == (0, 0, 0, 4)
+
+
+async def test_a_lead_is_renewed_until_its_answer_is_stored_and_a_forgotten_one_is_not(
+    cache: ResponseCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead, other = await lead_of(cache), await lead_of(cache, OTHER)
+    ended, forgotten = cache._leads[DIGEST], cache._leads[OTHER]
+    reading = asyncio.create_task(read_out(cache.follow(Following(OTHER, other.token))))
+    await ended.end()
+    monkeypatch.setattr(forgotten, "_begun_s", forgotten._begun_s - LONGEST_LEAD_S - 1)
+    long_ago_s = ended._renewed_s - QUIET_RENEW_S
+    monkeypatch.setattr(ended, "_renewed_s", long_ago_s)
+
+    cache._beat()
+
+    await until_soon(lambda: not cache._tasks)
+    assert ended._renewed_s > long_ago_s
+    assert forgotten.is_over
+    assert await reading == (None, b"", Lost("forgotten"))
+    assert not ended.is_stale
+    assert await cache.publish(lead, entry_of(), ttl_s=60.0)
