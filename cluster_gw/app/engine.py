@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from cluster_gw.app.base import Base, Servers
+from cluster_gw.app.caching import CacheParts
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.penalties import Penalties
@@ -90,6 +91,7 @@ class Engine:
         deps: what the endpoints work with.
         foresight: tells operators how a request would be routed.
         records: what is kept of requests that have ended.
+        caches: the response cache.
     """
 
     def __init__(
@@ -177,8 +179,6 @@ class Engine:
             monotonic_s=clock.monotonic_s,
         )
         holds.go_on_with(self._alone)
-        strangers = Strangers(self.redis, self._scripts, self._keys)
-        strangers.go_on_with(self._alone)
         self._bonds = Bonds(self.redis, self._scripts, self._keys)
         estimator = Estimator()
         holding = Holding(holds, estimator, registry)
@@ -212,42 +212,45 @@ class Engine:
             gates=Gates(self.redis, self._scripts, self._keys, clock_ms=wall_ms),
         )
         counting = Counting(self._admissions, holding, conditions, estimator, registry)
+        shell = Shell(
+            admitter=Admitter(counting, clock),
+            accounts=Accounts(counting),
+            conditions=conditions,
+            quotas=self.quotas,
+            upstream=self._upstream,
+            alarms=Alarms(asyncio.get_running_loop()),
+            waiting=WaitingRoom(clock),
+            memory=memory,
+            recorder=Recorder(registry, log, clock, self._keeper),
+            sessions=SessionParts(
+                self._side.redis,
+                self._keys,
+                servers,
+                self.coordination.most_workers,
+                clock,
+                registry,
+            ).sessions,
+            repeating=Repeating(
+                Repeats(
+                    self._side.redis,
+                    self._scripts,
+                    self._keys,
+                    servers.seal,
+                    worker_id=worker_id,
+                ),
+                registry,
+                clock,
+                workers=self.coordination.most_workers,
+                within_s=servers.read_s,
+            ),
+            clock=clock,
+        )
+        self.caches = CacheParts(base, self._side.redis, servers, current).serving(shell)
         self.deps = Deps(
             current=current,
-            shell=Shell(
-                admitter=Admitter(counting, clock),
-                accounts=Accounts(counting),
-                conditions=conditions,
-                quotas=self.quotas,
-                upstream=self._upstream,
-                alarms=Alarms(asyncio.get_running_loop()),
-                waiting=WaitingRoom(clock),
-                memory=memory,
-                recorder=Recorder(registry, log, clock, self._keeper),
-                sessions=SessionParts(
-                    self._side.redis,
-                    self._keys,
-                    servers,
-                    self.coordination.most_workers,
-                    clock,
-                    registry,
-                ).sessions,
-                repeating=Repeating(
-                    Repeats(
-                        self._side.redis,
-                        self._scripts,
-                        self._keys,
-                        servers.seal,
-                        worker_id=worker_id,
-                    ),
-                    registry,
-                    clock,
-                    workers=self.coordination.most_workers,
-                    within_s=servers.read_s,
-                ),
-                clock=clock,
-            ),
-            guard=StrangerGuard(strangers, clock.monotonic_s),
+            shell=shell,
+            caches=self.caches,
+            guard=StrangerGuard(strangers_of(base, self._alone), clock.monotonic_s),
             registry=registry,
             log=log,
             clock=clock,
@@ -340,6 +343,7 @@ class Engine:
         await self.coordination.leave(is_clear=self._admissions.pending == 0)
         await self._upstream.close()
         await self._admissions.close()
+        await self.caches.close()
         await self._side.stop()
         await self.redis.close()
 
@@ -365,6 +369,13 @@ class Engine:
         put(catalog.ESTIMATE_LESSONS_LOST, value=self._estimator.lost)
         put(catalog.CONFIG_VERSION, value=self._current.serving.runtime.catalog.version)
         put(catalog.CONFIG_FILE_VERSION, value=self._current.serving.file_version)
+
+
+def strangers_of(base: Base, alone: Alone) -> Strangers:
+    """What counts requests without a valid key, with Redis and without."""
+    strangers = Strangers(base.redis, base.scripts, base.keys)
+    strangers.go_on_with(alone)
+    return strangers
 
 
 def watch_config(base: Base, overlays: Overlays) -> ConfigWatch:

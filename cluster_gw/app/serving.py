@@ -8,6 +8,7 @@ from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.guardrails import AUTO_OUTPUT_TOKENS, Guardrails
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.pipeline.runtime import (
+    CachePolicy,
     IdempotencyPolicy,
     QueuePolicy,
     RecordPolicy,
@@ -89,6 +90,7 @@ def build_serving(
             records=_records(settings.telemetry.request_records),
             sessions=_sessions(settings.sessions),
             idempotency=_idempotency(settings.cache),
+            cache=_cache(settings.cache),
         ),
         clients=Clients(
             [_client(c, routes) for c in settings.clients],
@@ -134,6 +136,18 @@ def _idempotency(settings: CacheSettings) -> IdempotencyPolicy:
         ttl_s=settings.idempotency.ttl_s,
         most_bytes=round(settings.max_entry_mb * BYTES_PER_MB),
         budget_bytes=settings.idempotency.max_mb * BYTES_PER_MB,
+    )
+
+
+def _cache(settings: CacheSettings) -> CachePolicy:
+    return CachePolicy(
+        enabled=settings.enabled,
+        ttl_s=settings.ttl_s,
+        max_temperature=settings.max_temperature,
+        max_entries=settings.max_entries,
+        most_entry_bytes=round(settings.max_entry_mb * BYTES_PER_MB),
+        most_bytes=round(settings.max_mb * BYTES_PER_MB),
+        is_shared=settings.scope == "shared",
     )
 
 

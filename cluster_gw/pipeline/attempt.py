@@ -32,7 +32,7 @@ from cluster_gw.pipeline.mending import (
     rescued_whole,
     with_thoughts,
 )
-from cluster_gw.pipeline.opened import AttemptPlan, Broken, Opened, OpenStream
+from cluster_gw.pipeline.opened import AnswerBytes, AttemptPlan, Broken, Opened, OpenStream
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.translation import Amended, foreign_answer, headers_with, request_body
 from cluster_gw.pipeline.vectors import fitted
@@ -176,7 +176,7 @@ class Attempt:
                 return rescued
         return Broken(fault=error_fault(response, body, self.target, self._clock.wall_ms()))
 
-    async def _whole_answer(self, response: UpstreamResponse) -> Opened:
+    async def _whole_answer(self, response: AnswerBytes) -> Opened:
         whole = response.take_all(MAX_ANSWER_BYTES)
         body = await self._whole_body(response) if whole is None else whole
         if isinstance(body, Fault):
@@ -200,7 +200,7 @@ class Attempt:
         self.answer = answer
         return gated(self._exchange, completion)
 
-    def _rescued(self, body: bytes, response: UpstreamResponse) -> Opened | None:
+    def _rescued(self, body: bytes, response: AnswerBytes) -> Opened | None:
         """The answer in an error that tells which call the platform could not read."""
         exchange, target = self._exchange, self.target
         if not exchange.request.stream:
@@ -208,7 +208,7 @@ class Attempt:
             return gated(exchange, completion) if self.answer is not None else None
         return self._rescued_stream(body, response)
 
-    def _rescued_stream(self, body: bytes, source: UpstreamResponse) -> OpenStream | Broken | None:
+    def _rescued_stream(self, body: bytes, source: AnswerBytes) -> OpenStream | Broken | None:
         events = rescued_events(self._exchange, self.target, body)
         if not events:
             return None
@@ -219,7 +219,7 @@ class Attempt:
         decoder = self.target.codec.stream_decoder(self.target.secret)
         return OpenStream(response=source, decoder=decoder, held=events, at_end=True, anew=True)
 
-    async def _whole_body(self, response: UpstreamResponse) -> bytes | Fault:
+    async def _whole_body(self, response: AnswerBytes) -> bytes | Fault:
         stall_s, clock_s = self.target.route.timeouts.stall_s, self._clock.monotonic_s
         body: bytes | bytearray = b""
         while True:
@@ -236,7 +236,7 @@ class Attempt:
             if len(body) > MAX_ANSWER_BYTES:
                 return Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
 
-    async def _peek_stream(self, response: UpstreamResponse) -> Opened:
+    async def _peek_stream(self, response: AnswerBytes) -> Opened:
         if not self.target.codec.is_stream(response.content_type):
             return await self._not_a_stream(response)
         decoder = self.target.codec.stream_decoder(self.target.secret)
@@ -273,7 +273,7 @@ class Attempt:
         events: list[StreamEvent],
         peek: Peek,
         decoder: StreamDecoder,
-        response: UpstreamResponse,
+        response: AnswerBytes,
         *,
         at_end: bool,
     ) -> OpenStream | Broken | None:
@@ -311,7 +311,7 @@ class Attempt:
         self,
         mending: MendingDecoder,
         events: list[StreamEvent],
-        response: UpstreamResponse,
+        response: AnswerBytes,
         at_end: bool,  # noqa: FBT001
     ) -> OpenStream | Broken | None:
         """Look at a stream from its start again, now that its text may be a thought."""
@@ -344,7 +344,7 @@ class Attempt:
             if self.heard is not None:
                 self.heard.add(event)
 
-    async def _not_a_stream(self, response: UpstreamResponse) -> Broken:
+    async def _not_a_stream(self, response: AnswerBytes) -> Broken:
         self.dog.limit(self._clock.monotonic_s() + ERROR_BODY_S, FaultKind.STALL)
         body = await response.read_body(MAX_ERROR_BYTES)
         fault = self.target.codec.decode_not_stream(

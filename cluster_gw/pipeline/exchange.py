@@ -4,6 +4,7 @@ import msgspec
 
 from cluster_gw.canonical.conversation import Conversation
 from cluster_gw.canonical.request import ChatRequest
+from cluster_gw.core.cache_rules import Wish
 from cluster_gw.core.limits.allowance import Allowance
 from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.demand import Demand
@@ -14,6 +15,7 @@ from cluster_gw.core.routing.presets import Task
 from cluster_gw.core.routing.ranking import Ranking
 from cluster_gw.core.routing.strategies.base import StrategyInputs
 from cluster_gw.pipeline.backlog import IN_TURN, KeyOrder, KeyTurns
+from cluster_gw.pipeline.cached import CACHE_OFF, Cached
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.runtime import Runtime
@@ -39,6 +41,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         vendor: headers `anthropic-beta` and `anthropic-version`, for upstreams of that vendor's
             dialect; empty for most requests.
         repeat_key: `Idempotency-Key`, None when unset.
+        cache: what the client says of the response cache.
     """
 
     label: str
@@ -50,6 +53,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     task: Task = Task.AUTO
     vendor: tuple[tuple[str, str], ...] = ()
     repeat_key: bytes | None = None
+    cache: Wish = Wish.UNSAID
 
 
 class Spent(msgspec.Struct, gc=False):
@@ -121,6 +125,8 @@ class Exchange(msgspec.Struct, kw_only=True):
         tap: copies its answer for whoever asks the same again; None for most.
         session: None for most: only where models are told who answered before.
         memory_s: how long it waited for what is kept of its conversation.
+        cached: its place in the response cache; None for most.
+        cache_header: what became of that.
     """
 
     id: str
@@ -160,6 +166,8 @@ class Exchange(msgspec.Struct, kw_only=True):
     session: Session | None = None
     tap: Tap | None = None
     memory_s: float = 0.0
+    cached: Cached | None = None
+    cache_header: tuple[bytes, bytes] = CACHE_OFF
 
     @property
     def demand(self) -> Demand:

@@ -4,6 +4,7 @@ It serves every surface, buffered and streamed alike; a buffered answer is a str
 its end. The only step back of the walk (8 to 6) happens here.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +38,7 @@ from cluster_gw.pipeline.translation import answer_body, stream_encoder
 from cluster_gw.pipeline.vendor_headers import headers_of
 from cluster_gw.pipeline.waiting import Turn
 from cluster_gw.store.admission import Lease, Refusal
+from cluster_gw.surfaces.base import StreamEncoder
 from cluster_gw.units import MS_PER_S
 from cluster_gw.upstream.client import DispatchLate
 
@@ -46,6 +48,9 @@ LATE: Final = Fault(
 )
 
 
+EncoderOf = Callable[..., StreamEncoder]
+
+
 class Failover:
     """Serves one exchange.
 
@@ -53,7 +58,14 @@ class Failover:
         shell: what to act through.
         exchange: the request; records and skips are added to it.
         reply: the client's end.
+
+    Attributes:
+        attempt_of: makes an attempt.
+        encoder_of: makes what writes a stream for the client.
     """
+
+    attempt_of: type[Attempt] = Attempt
+    encoder_of: EncoderOf = staticmethod(stream_encoder)
 
     def __init__(self, shell: Shell, exchange: Exchange, reply: Reply) -> None:
         policy = exchange.runtime.policy
@@ -164,7 +176,7 @@ class Failover:
         self, target: Target, lease: Lease, asked_at_s: float
     ) -> Verdict | DispatchLate | None:
         """Make the call and act on what came back; None when it was the answer."""
-        attempt = Attempt(
+        attempt = self.attempt_of(
             self._exchange,
             target,
             lease,
@@ -235,7 +247,7 @@ class Failover:
         record = self._served_by(attempt, None)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=True)
         extensions = self._extensions(record)
-        encoder = stream_encoder(exchange, attempt.target, self._now_s(), anew=stream.anew)
+        encoder = self.encoder_of(exchange, attempt.target, self._now_s(), anew=stream.anew)
         relay = Relay(exchange, attempt, stream, encoder, clock=self._clock, extensions=extensions)
         try:
             fault = await relay.run(self._reply, headers)

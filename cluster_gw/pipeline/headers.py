@@ -23,7 +23,6 @@ STREAM_HEADERS: Final = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-CACHE_OFF: Final = (b"x-gw-cache", b"OFF")
 DEGRADED: Final = (b"x-gw-degraded", b"redis")
 
 
@@ -41,7 +40,7 @@ def answer_headers(
         (b"x-gw-request-id", exchange.id.encode()),
         (b"x-routed-via", target.via),
         (b"x-gw-strategy", exchange.ranking.strategy.encode()),
-        CACHE_OFF,
+        exchange.cache_header,
         (b"server-timing", _server_timing(exchange, now_s)),
     ]
     if exchange.records:
@@ -103,10 +102,18 @@ def duration_words(duration_ms: int) -> str:
     return f"{seconds // HOUR_S}h{words}" if seconds >= HOUR_S else words
 
 
-def detail_extensions(exchange: Exchange, record: AttemptRecord, now_ms: int) -> dict[str, Any]:
-    """What `X-Gw-Detail: 1` adds to the body."""
+def detail_extensions(
+    exchange: Exchange, record: AttemptRecord | None, now_ms: int
+) -> dict[str, Any]:
+    """What `X-Gw-Detail: 1` adds to the body.
+
+    Args:
+        exchange: the request.
+        record: the attempt that gives the answer; None where another request's did.
+        now_ms: ms since the epoch.
+    """
     records = exchange.records
-    if record not in records:
+    if record is not None and record not in records:
         records = [*records, record]
     keys = keys_of(exchange, exchange.key_ordinals.of)
     return {

@@ -1,5 +1,7 @@
 """What an attempt may come to, before anything of it is sent (room 8)."""
 
+from typing import Protocol
+
 import msgspec
 
 from cluster_gw.canonical.events import Completion, StreamEvent
@@ -7,7 +9,34 @@ from cluster_gw.canonical.failure import Fault
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.upstream.client import DispatchLate
-from cluster_gw.upstream.response import UpstreamResponse
+from cluster_gw.upstream.response import Taker
+
+
+class AnswerBytes(Protocol):
+    """The bytes of an answer, from wherever they come; see `upstream.response.UpstreamResponse`."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type in lower case without parameters; "" when there is none."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it is here."""
+
+    async def read_chunk(self) -> bytes | Fault:
+        """The next bytes; b"" at the clean end; a fault when it broke."""
+
+    async def read_body(self, max_bytes: int) -> bytes | Fault:
+        """The rest in one piece."""
+
+    def take_all(self, max_bytes: int) -> bytes | None:
+        """All of it, if it is here and no larger."""
+
+    async def hand_to(self, take: Taker) -> None:
+        """Hand on what comes as it comes."""
+
+    def close(self) -> None:
+        """Ends it."""
 
 
 class OpenStream(msgspec.Struct, kw_only=True):
@@ -17,7 +46,7 @@ class OpenStream(msgspec.Struct, kw_only=True):
         anew: frames of it may not be passed on; all are written.
     """
 
-    response: UpstreamResponse
+    response: AnswerBytes
     decoder: StreamDecoder
     held: list[StreamEvent]
     at_end: bool

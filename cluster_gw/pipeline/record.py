@@ -75,7 +75,8 @@ class Recorder:
         if code is not None and served is None and code not in CLIENT_CODES:
             registry.add(catalog.EXHAUSTED, code)
         self._log.hot(_line(exchange, status, code, duration_s))
-        self._keeper.note(exchange, status, code, now_s)
+        if exchange.cached is None or not exchange.cached.is_replayed:
+            self._keeper.note(exchange, status, code, now_s)
 
     def _observe(self, exchange: Exchange, duration_s: float) -> None:
         is_stream, spent = exchange.request.stream, exchange.spent
@@ -102,7 +103,7 @@ def _line(
     exchange: Exchange, status: int, code: str | None, duration_s: float
 ) -> events.RequestLine:
     spent, served = exchange.spent, exchange.served_by
-    first_byte_s = spent.first_byte_s
+    first_byte_s, cached = spent.first_byte_s, exchange.cached
     return events.RequestLine(
         event=events.REQUEST_FINISHED.name,
         request_id=exchange.id,
@@ -112,7 +113,7 @@ def _line(
         status=status,
         code=code,
         stream=exchange.request.stream,
-        route=served.route.id if served else None,
+        route=served.route.id if served else None if cached is None else cached.route,
         key=served.key.id if served else None,
         score=exchange.records[-1].score or None if exchange.records else None,
         snapshot=exchange.ranking.snapshot,
@@ -126,4 +127,5 @@ def _line(
         upstream_ms=round(spent.upstream_s * US_PER_S) / US_PER_MS,
         tokens=exchange.tokens,
         tokens_source=exchange.tokens_source,
+        cache=None if cached is None else cached.word or None,
     )

@@ -24,10 +24,11 @@ from cluster_gw.errors import (
     ScriptContractError,
     StoreLostError,
 )
+from cluster_gw.pipeline.cached import CACHE_OFF
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.following import Ended, Follower
-from cluster_gw.pipeline.headers import CACHE_OFF, identity_headers
+from cluster_gw.pipeline.headers import identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.tap import Tap
 from cluster_gw.pipeline.vendor_headers import id_headers

@@ -101,6 +101,24 @@ class IdempotencyPolicy(msgspec.Struct, frozen=True, kw_only=True):
     budget_bytes: float = 512.0 * BYTES_PER_MB
 
 
+class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Which answers are kept for others; see `settings.sections.CacheSettings`.
+
+    Attributes:
+        most_entry_bytes: of one answer, as its upstream sent it.
+        most_bytes: of all of them, as they lie in Redis.
+        is_shared: clients get each other's answers.
+    """
+
+    enabled: bool = False
+    ttl_s: float = 3600.0
+    max_temperature: float = 1.0
+    max_entries: int = 5000
+    most_entry_bytes: int = 2 * BYTES_PER_MB
+    most_bytes: int = 256 * BYTES_PER_MB
+    is_shared: bool = False
+
+
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration version, ready to serve.
 
@@ -119,6 +137,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     records: RecordPolicy = RecordPolicy()
     sessions: SessionPolicy = SessionPolicy()
     idempotency: IdempotencyPolicy = IdempotencyPolicy()
+    cache: CachePolicy = CachePolicy()
     reuse: Reuse = Reuse()
     shares: Shares = msgspec.field(default_factory=Shares)
 

@@ -71,6 +71,17 @@ class RewritingProvider(Protocol):
         """The text of a call that the provider could not read, out of its error; else empty."""
 
 
+@runtime_checkable
+class ReformingProvider(Protocol):
+    """A codec that can tell a whole answer as a stream, and the reverse, if nothing gets lost."""
+
+    def as_stream(self, body: bytes) -> bytes | None:
+        """The stream of a whole answer; None where there is none."""
+
+    def as_whole(self, stream: bytes) -> bytes | None:
+        """The whole answer that a stream tells; None where it does not tell all of one."""
+
+
 class Provider(Protocol):
     """The codec of one upstream dialect with the quirks of one provider.
 

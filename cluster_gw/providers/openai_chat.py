@@ -32,6 +32,7 @@ from cluster_gw.providers.openai_facts import (
     unspoken_characters,
     usage_of,
 )
+from cluster_gw.providers.openai_forms import as_stream, as_whole
 from cluster_gw.providers.openai_reframing import narrowed, rebodied, reframed
 from cluster_gw.providers.openai_stream import NO_ERROR, OpenAIStreamDecoder
 from cluster_gw.providers.openai_tolerant import bend_answer
@@ -149,6 +150,14 @@ class OpenAIChatProvider(OpenAICodec):
     def rebodied(self, completion: Completion, before: Answer, after: Answer) -> Completion:
         """A buffered answer with the words of another."""
         return rebodied(completion, before, after)
+
+    def as_stream(self, body: bytes) -> bytes | None:
+        """The stream of a whole answer; for a platform that knows none it is one."""
+        return body if self._quirk.no_stream else as_stream(body)
+
+    def as_whole(self, stream: bytes) -> bytes | None:
+        """The whole answer of a stream; a platform that knows none told it whole."""
+        return stream if self._quirk.no_stream else as_whole(stream)
 
     def failed_generation(self, body: bytes) -> str:
         """What a model wrote that Groq could not read as a call."""

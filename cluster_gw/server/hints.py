@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from cluster_gw.core.cache_rules import wish_of
 from cluster_gw.core.routing.presets import Task
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.exchange import Hints
@@ -21,6 +22,8 @@ SESSION_HEADERS: Final = (
     b"session-id",
     b"x-goog-request-id",
 )
+CACHE_HEADERS: Final = (b"x-gw-cache", b"x-freellm-cache")
+CONTROL_HEADER: Final = b"cache-control"
 FEATURES_HEADER: Final = b"anthropic-beta"
 VERSION_HEADER: Final = b"anthropic-version"
 # The vendor names versions by days and has had more than one; which there will be nobody knows.
@@ -31,6 +34,7 @@ REPEAT_HEADER: Final = b"idempotency-key"
 REPEAT_BYTES: Final = 255
 TASK_HEADERS: Final = (b"x-gw-task-type", b"x-freellmapi-task-type")
 TASKS: Final = MappingProxyType({task.value: task for task in Task})
+LISTS: Final = frozenset({FEATURES_HEADER, CONTROL_HEADER, *CACHE_HEADERS})
 HINT_HEADERS: Final = frozenset(
     {
         *(b"x-gw-timeout", b"x-gw-max-wait", b"x-gw-detail", FEATURES_HEADER, VERSION_HEADER),
@@ -38,16 +42,19 @@ HINT_HEADERS: Final = frozenset(
         *RUN_HEADERS,
         *SESSION_HEADERS,
         *TASK_HEADERS,
+        *CACHE_HEADERS,
+        CONTROL_HEADER,
     }
 )
 
 
 def headers_of(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by name, the last of each, but all lines of `anthropic-beta`, as one list."""
+    """Headers by name, the last of each, but of those that are lists all lines as one."""
     headers = dict(pairs)
-    if FEATURES_HEADER in headers:
-        lines = [value for name, value in pairs if name == FEATURES_HEADER and value]
-        headers[FEATURES_HEADER] = b",".join(lines)
+    if not LISTS.isdisjoint(headers):
+        for name in LISTS.intersection(headers):
+            lines = [value for given, value in pairs if given == name and value]
+            headers[name] = b",".join(lines)
     return headers
 
 
@@ -90,6 +97,9 @@ def decode_hints(
         run_label=_first(headers, RUN_HEADERS),
         session_label=_first(headers, SESSION_HEADERS),
         task=task,
+        cache=wish_of(
+            _first(headers, CACHE_HEADERS) or "", headers.get(CONTROL_HEADER, b"").decode("latin-1")
+        ),
         vendor=vendor_headers(features, headers.get(VERSION_HEADER, b"").strip()),
         repeat_key=repeat_key if REPEAT_HEADER in headers else None,
     )

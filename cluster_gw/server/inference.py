@@ -17,11 +17,13 @@ from cluster_gw.core.routing.posterior import Chance
 from cluster_gw.core.routing.strategies.base import Strategy, StrategyInputs
 from cluster_gw.errors import ErrorBody, GatewayError, StoreLostError
 from cluster_gw.pipeline.admit import redis_lost
+from cluster_gw.pipeline.cached import Cached
+from cluster_gw.pipeline.caching import Caches
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.continuing import is_lost
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover
-from cluster_gw.pipeline.headers import CACHE_OFF, DEGRADED, fallback_headers, standing_headers
+from cluster_gw.pipeline.headers import DEGRADED, fallback_headers, standing_headers
 from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
@@ -55,6 +57,7 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
 
     current: Current
     shell: Shell
+    caches: Caches
     guard: StrangerGuard
     registry: Registry
     log: Log
@@ -74,6 +77,7 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False):
     started_s: float
     reply: Reply
     receive: Receive
+    cached: Cached | None = None
 
 
 class Inference:
@@ -114,6 +118,8 @@ class Inference:
             await self._refuse(arrival, internal_error())
         finally:
             current.in_flight -= 1
+            if arrival.cached is not None:
+                arrival.cached.drop()
 
     async def _accept(self, arrival: Arrival) -> Exchange | ErrorBody | ClientLeft:
         """Authenticate, read, decode and rank; nothing is reserved before all of it is well."""
@@ -133,6 +139,10 @@ class Inference:
         context = read_request(self._surface, serving, client, hints, body)
         if isinstance(context, ErrorBody):
             return context
+        if serving.runtime.cache.enabled or hints.cache:
+            arrival.cached = self._deps.caches.ask(
+                self._surface.kind, context, hints, client.scope, serving.runtime
+            )
         strategy = strategy_of(context)
         question = None
         if serving.runtime.sessions.hands_over:
@@ -199,6 +209,7 @@ class Inference:
             turns=current.turns,
             inputs=inputs,
             recalled=recalled,
+            cached=arrival.cached,
         )
 
     async def _run(self, exchange: Exchange, arrival: Arrival) -> None:
@@ -238,6 +249,8 @@ class Inference:
         try:
             if exchange.hints.repeat_key is not None:
                 return await self._answer_once(exchange, reply)
+            if exchange.cached is not None:
+                return await self._deps.caches.serve(exchange, reply, exchange.cached)
             return await Failover(self._deps.shell, exchange, reply).serve()
         except GatewayError as error:
             await self._deps.shell.accounts.finish(exchange)
@@ -249,7 +262,7 @@ class Inference:
                 request_id=exchange.id,
                 extra=[
                     (b"x-gw-strategy", exchange.ranking.strategy.encode()),
-                    CACHE_OFF,
+                    exchange.cache_header,
                     *fallback_headers(exchange),
                     *self._standing(exchange),
                     *([DEGRADED] if exchange.is_degraded else ()),
@@ -262,6 +275,8 @@ class Inference:
         shell = self._deps.shell
 
         def run() -> Awaitable[str | None]:
+            if exchange.cached is not None:
+                return self._deps.caches.serve(exchange, reply, exchange.cached)
             return Failover(shell, exchange, reply).serve()
 
         return await shell.repeating.serve(exchange, reply, run)

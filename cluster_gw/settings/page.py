@@ -54,7 +54,7 @@ OWN_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
         "concurrency": "requests at the same time",
     }
 )
-WITHOUT_EFFECT: Final = frozenset({*UNAVAILABLE, "cache"})
+WITHOUT_EFFECT: Final = frozenset(UNAVAILABLE)
 NOT_YET: Final = "Not available yet in this version"
 
 

@@ -17,7 +17,6 @@ from cluster_gw.store.address import KINDS, AddressError, parse_address
 NOT_YET: Final = "not available yet in this version"
 DEFAULTS: Final = Settings()
 UNAVAILABLE: Final = (
-    "cache.enabled",
     "telemetry.otlp_endpoint",
 )  # a feature leaves this list in the change that brings it
 CLEAR: Final = frozenset({"http", "https"})

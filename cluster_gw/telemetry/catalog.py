@@ -149,6 +149,18 @@ REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; call
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")
 REDIS_RECONNECTS: Final = _counter("gw_redis_reconnects_total", "Connections made after a loss.")
 REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is up.")
+CACHE_REQUESTS: Final = _counter(
+    "gw_cache_requests_total",
+    "Requests by what the response cache was to them: hit, miss, coalesced (got the answer that "
+    "another one fetched), refresh (fetched anew before its end), unavailable; or why they had no "
+    "place in it: bypass, temperature, state, no_key. Counted where the cache is on.",
+    "result",
+)
+CACHE_STORE: Final = _counter(
+    "gw_cache_store_total",
+    "Looks into the response cache and ends of leads, by one word for what came of them.",
+    "result",
+)
 CACHE_REDIS_UP: Final = _gauge(
     "gw_cache_redis_up_count", "Workers whose connection to redis.cache_url is up."
 )

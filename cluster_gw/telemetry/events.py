@@ -41,7 +41,8 @@ class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     """One request; durations in ms, `status` 499 when the client left first.
 
-    `score` is that of the last route called, `snapshot` the version that was ranked by.
+    `score` is that of the last route called, `snapshot` the version that was ranked by; `cache`
+    tells what the response cache was to it.
     """
 
     request_id: str
@@ -62,6 +63,7 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     upstream_ms: float
     tokens: int
     tokens_source: str
+    cache: str | None = None
 
 
 class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_class": "class"}):

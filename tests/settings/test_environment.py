@@ -228,7 +228,6 @@ def test_a_file_without_a_pool_is_a_gateway_with_nothing_to_route_to() -> None:
 @pytest.mark.parametrize(
     ("path", "section"),
     [
-        ("cache.enabled", {"cache": {"enabled": True}}),
         ("telemetry.otlp_endpoint", {"telemetry": {"otlp_endpoint": "http://o"}}),
     ],
 )

@@ -1,0 +1,174 @@
+"""What the response cache does for the clients of one worker."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from cluster_gw.telemetry import catalog
+from tests.fakes.chat_upstream import USAGE, ChatUpstream, calling
+from tests.fakes.gateway import Gateway
+from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post
+
+TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[ChatUpstream]:
+    async with ChatUpstream() as running:
+        yield running
+
+
+@pytest.fixture
+async def gateway(start: Start, upstream: ChatUpstream) -> Gateway:
+    return await start(**caching(upstream))
+
+
+def caching(upstream: ChatUpstream, **cache: Any) -> dict[str, Any]:
+    """A configuration with one upstream and the cache on."""
+    return {
+        "providers": {"a": {"dialect": "openai", "base_url": upstream.base_url}},
+        "keys": [{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
+        "models": [{"provider": "a", "model": "one"}],
+        "cache": {"enabled": True, **cache},
+    }
+
+
+async def ask(
+    http: aiohttp.ClientSession, gateway: Gateway, body: dict[str, Any], **headers: str
+) -> tuple[str, bytes]:
+    """Send a request; what the cache was to it, and the answer, once all of it is stored."""
+    response, answer = await post(http, gateway.base_url, body, **headers)
+    await gateway.engine.caches.settle()
+    assert response.status == 200, answer
+    return response.headers["X-Gw-Cache"], answer
+
+
+def frames(stream: bytes) -> list[bytes]:
+    """The payloads of a stream."""
+    return [one.removeprefix(b"data: ") for one in stream.split(b"\n\n") if one]
+
+
+def said_in(stream: bytes) -> dict[str, Any]:
+    """The message that a stream tells, as a client puts it together; and its usage."""
+    message: dict[str, Any] = {"role": None, "content": ""}
+    usage, reasons = None, []
+    *told, end = frames(stream)
+    assert end == b"[DONE]"
+    for frame in map(msgspec.json.decode, told):
+        usage = frame.get("usage") or usage
+        for choice in frame["choices"]:
+            delta = choice["delta"]
+            message["role"] = message["role"] or delta.get("role")
+            message["content"] += delta.get("content") or ""
+            reasons += [choice["finish_reason"]] if choice["finish_reason"] else []
+            for call in delta.get("tool_calls") or ():
+                index, function = call["index"], call["function"]
+                calls = message.setdefault("tool_calls", [])
+                if index == len(calls):
+                    calls.append({"id": call["id"], "type": "function", "function": dict(function)})
+                else:
+                    calls[index]["function"]["arguments"] += function["arguments"]
+    assert len(reasons) == 1
+    return {**message, "content": message["content"] or None, "usage": usage}
+
+
+@pytest.mark.parametrize("message", [{"role": "assistant", "content": "Hello there"}, calling()])
+@pytest.mark.parametrize(
+    "form", [{}, {"stream": True}, {"stream": True, "stream_options": {"include_usage": True}}]
+)
+async def test_a_hit_is_what_the_live_answer_was(
+    form: dict[str, Any],
+    message: dict[str, Any],
+    gateway: Gateway,
+    upstream: ChatUpstream,
+    http: aiohttp.ClientSession,
+) -> None:
+    upstream.message = message
+    request = chat(tools=TOOLS, **form)
+    live = await ask(http, gateway, request)
+    again = await ask(http, gateway, {**request, "n": 1, "user": "somebody", "top_p": 1.0})
+
+    assert [live[0], again[0]] == ["MISS", "HIT"]
+    assert again[1] == live[1]
+    assert len(upstream.bodies) == 1
+
+
+@pytest.mark.parametrize("message", [{"role": "assistant", "content": "Hello there"}, calling()])
+@pytest.mark.parametrize("is_first_stream", [True, False])
+async def test_a_stream_and_a_whole_answer_come_out_of_one_entry(
+    is_first_stream: bool,
+    message: dict[str, Any],
+    gateway: Gateway,
+    upstream: ChatUpstream,
+    http: aiohttp.ClientSession,
+) -> None:
+    upstream.message = message
+    whole = chat(tools=TOOLS)
+    stream = {**whole, "stream": True, "stream_options": {"include_usage": True}}
+    first, second = (stream, whole) if is_first_stream else (whole, stream)
+    one = await ask(http, gateway, first)
+    other = await ask(http, gateway, second)
+
+    assert (one[0], other[0], len(upstream.bodies)) == ("MISS", "HIT", 1)
+    told, streamed = (other[1], one[1]) if is_first_stream else (one[1], other[1])
+    assert said_in(streamed) == msgspec.json.decode(told)["choices"][0]["message"] | {
+        "usage": USAGE if not is_first_stream else None
+    }
+
+
+async def test_usage_is_told_to_those_who_asked_for_it(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    await ask(http, gateway, chat())
+    without = await ask(http, gateway, chat(stream=True))
+    with_usage = await ask(http, gateway, chat(stream=True, stream_options={"include_usage": True}))
+
+    assert (without[0], with_usage[0], len(upstream.bodies)) == ("HIT", "HIT", 1)
+    assert b'"usage"' not in without[1]
+    assert msgspec.json.decode(frames(with_usage[1])[-2])["usage"] == USAGE
+
+
+async def test_clients_say_whether_to_use_it(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    told = [
+        (await ask(http, gateway, chat(), **headers))[0]
+        for headers in (
+            {},
+            {"X_Gw_Cache": "off"},
+            {"Cache_Control": "no-store"},
+            {"X_Gw_Cache": "on", "Cache_Control": "no-cache"},
+            {"X_FreeLLM_Cache": "skip"},
+            {"X_Gw_Cache": "nonsense"},
+            {"X_Gw_Cache": "on"},
+        )
+    ]
+    assert told == ["MISS", "OFF", "OFF", "OFF", "OFF", "HIT", "HIT"]
+    assert len(upstream.bodies) == 5
+
+
+async def test_a_client_may_use_it_where_it_is_off_for_others(
+    start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**caching(upstream, enabled=False))
+    told = [
+        (await ask(http, gateway, chat(), **headers))[0]
+        for headers in ({}, {"X_Gw_Cache": "on"}, {}, {"X_Gw_Cache": "1"})
+    ]
+    assert told == ["OFF", "MISS", "OFF", "HIT"]
+
+
+async def test_a_request_that_wants_something_new_is_not_kept(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    for request in (chat(temperature=1.5), chat(store=True), chat(x={"a": 1})):
+        assert [(await ask(http, gateway, request))[0] for _ in range(2)] in (
+            ["OFF", "OFF"],
+            ["MISS", "HIT"],
+        )
+    assert len(upstream.bodies) == 5
+    assert gateway.registry.value(catalog.CACHE_REQUESTS, "temperature") == 2
