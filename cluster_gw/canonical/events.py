@@ -12,13 +12,20 @@ from cluster_gw.canonical.failure import Fault
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Token counts as reported by the upstream; `total_tokens` is what limits are charged."""
+    """Token counts as reported by the upstream; `total_tokens` is what limits are charged.
+
+    Attributes:
+        audio_prompt_tokens: of sounds among those of the prompt.
+        audio_completion_tokens: of sounds among those of the answer.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
     cached_prompt_tokens: int = 0
     reasoning_tokens: int = 0
+    audio_prompt_tokens: int = 0
+    audio_completion_tokens: int = 0
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -57,6 +57,7 @@ class CallHolder:
 
     Attributes:
         held: events that wait, in order.
+        held_bytes: of their frames.
     """
 
     def __init__(self, schemas: Callable[[], Mapping[str, Any]]) -> None:
@@ -65,7 +66,7 @@ class CallHolder:
         self._calls: dict[int, Call] = {}  # the latest of each index
         self._touched: list[tuple[Call, ...]] = []  # whose fragments each held event has
         self._size = 0
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._is_by_turns = False
 
     def take(self, event: StreamEvent) -> list[Settled]:
@@ -89,7 +90,7 @@ class CallHolder:
     def release(self) -> list[Settled]:
         """Give all that waits: the calls in it are whole."""
         waiting, touched = self.held, self._touched
-        self.held, self._touched, self._size, self._held_bytes = [], [], 0, 0
+        self.held, self._touched, self._size, self.held_bytes = [], [], 0, 0
         better: dict[int, str] = {}
         for call in {id(call): call for calls in touched for call in calls}.values():
             text = repaired("".join(call.parts), self._schemas().get(call.name))
@@ -120,8 +121,8 @@ class CallHolder:
     def _wait(self, event: StreamEvent, touched: tuple[Call, ...]) -> list[Settled]:
         self.held.append(event)
         self._touched.append(touched)
-        self._held_bytes += len(event.raw)
-        is_long = self._size > MAX_HELD_CHARACTERS or self._held_bytes > MAX_HELD_BYTES
+        self.held_bytes += len(event.raw)
+        is_long = self._size > MAX_HELD_CHARACTERS or self.held_bytes > MAX_HELD_BYTES
         return self.release() if is_long or len(self.held) > MAX_HELD_EVENTS else []
 
     def _call_of(self, delta: ToolCallDelta) -> tuple[Call, bool]:

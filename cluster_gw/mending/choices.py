@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from cluster_gw.canonical.events import StreamEvent
+from cluster_gw.mending.calls import MAX_HELD_BYTES, MAX_HELD_EVENTS
 from cluster_gw.mending.stream import Mender
 from cluster_gw.providers.base import RewritingProvider
 
@@ -87,7 +88,8 @@ class ChoicesMender:
         pairs = zip(given, shares, strict=True)
         if all(len(told) == 1 and told[0] is one for told, (_, one) in pairs):
             return [event]
-        return self._up_to_fault([told for one in given for told in one])
+        told = self._up_to_fault([told for one in given for told in one])
+        return told if all(given) else told + self._spilled()
 
     def end(self) -> list[StreamEvent]:
         """Take the end of the stream."""
@@ -108,6 +110,12 @@ class ChoicesMender:
             given = one.take(event)
             told += given if given[-1].fault is not None else given[:-1]
         return self._up_to_fault([*told, event])
+
+    def _spilled(self) -> list[StreamEvent]:
+        """Give all that waits where it is too much of all answers together."""
+        weights = [one.weight for one in self._menders.values()]
+        events, size = (sum(one) for one in zip(*weights, strict=True))
+        return self.surrender() if events > MAX_HELD_EVENTS or size > MAX_HELD_BYTES else []
 
     def _up_to_fault(self, told: list[StreamEvent]) -> list[StreamEvent]:
         """The same; after a fault, or the end, nothing is mended, and nothing follows a fault."""

@@ -88,6 +88,14 @@ class Mender:
         """Whether every further event would pass as it is."""
         return self._is_over or (self._tools is None and self._opening.state is State.TEXT)
 
+    @property
+    def weight(self) -> tuple[int, int]:
+        """How many events wait now, and the bytes of their frames."""
+        holder = self._holder
+        return (
+            len(self._waiting) + len(holder.held), self._waiting_bytes + holder.held_bytes
+        )  # fmt: skip
+
     def take(self, event: StreamEvent) -> list[StreamEvent]:
         """Take the next event and give what is certain by now."""
         if self._is_over:

@@ -187,7 +187,7 @@ class Sessions:
     def _keep_thoughts(
         self, exchange: Exchange, target: Target, heard: Heard, recalls: Recalls
     ) -> None:
-        policy, first, model = exchange.runtime.sessions, heard.first_call, model_of(target.route)
+        first, model = heard.first_call, model_of(target.route)
         if heard.is_too_long:
             self._memory.pass_by(THOUGHTS)
         if first is None and wants_every_turn(target):
@@ -198,16 +198,28 @@ class Sessions:
         signatures = heard.signatures if recalls is Recalls.SIGNATURES else ()
         if reasoning or any(signatures):
             thought = Thought(model=model, reasoning=reasoning, signatures=signatures)
-            before = end_of(exchange, target) if is_counted(first) else b""
-            if before is None:
-                return  # what cannot be read is not known again
-            digest = turn_digest(model, first, before)
-            self._memory.keep(
-                self._thoughts(exchange, exchange.context.session_key, digest),
-                record_json(thought),
-                most_bytes=policy.most_bytes,
-                budget_bytes=policy.budget_bytes / max(1, self._workers()),
-            )
+            if is_counted(first):
+                # Reading a long conversation takes a while, and the end of the answer waits.
+                loop = asyncio.get_running_loop()
+                loop.call_soon(self._keep_counted, exchange, target, thought, first)
+            else:
+                self._keep_thought(exchange, thought, turn_digest(model, first))
+
+    def _keep_counted(
+        self, exchange: Exchange, target: Target, thought: Thought, first: FirstCall
+    ) -> None:
+        before = end_of(exchange, target)
+        if before is not None:  # what cannot be read is not known again
+            self._keep_thought(exchange, thought, turn_digest(thought.model, first, before))
+
+    def _keep_thought(self, exchange: Exchange, thought: Thought, digest: str) -> None:
+        policy = exchange.runtime.sessions
+        self._memory.keep(
+            self._thoughts(exchange, exchange.context.session_key, digest),
+            record_json(thought),
+            most_bytes=policy.most_bytes,
+            budget_bytes=policy.budget_bytes / max(1, self._workers()),
+        )
 
     def _hand_over(self, exchange: Exchange, session: Session, model: str, heard: Heard) -> None:
         policy = exchange.runtime.sessions

@@ -104,7 +104,7 @@ def completion_of(body: bytes, answer: AnswerBody) -> Completion:
         tool_calls=calls,
         finish_reason=finish_of(answer.stop_reason),
         usage=usage_of(answer.usage),
-        has_media=any(block.type not in TOLD for block in blocks),
+        has_media=any(block.type and block.type not in TOLD for block in blocks),
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import ToolCallDelta, Usage
 from cluster_gw.canonical.failure import Fault, FaultKind
@@ -11,6 +13,7 @@ from cluster_gw.providers.openai_errors import document_of as any_document
 from cluster_gw.providers.openai_errors import malformed_fault
 from cluster_gw.wire.gemini import (
     ANSWER_READER,
+    MODALITIES_READER,
     AnswerBody,
     CallBody,
     Candidate,
@@ -53,6 +56,7 @@ FAILURES: Final = frozenset(
 UNKNOWN: Final = "a part of another kind"
 GROUNDING: Final = "groundingMetadata"
 CITATIONS: Final = "citationMetadata"
+AUDIO: Final = "AUDIO"
 NO_MEMBER: Final = frozenset({b"", b"null", b"{}"})
 NO_REASON: Final = frozenset({None, "", "FINISH_REASON_UNSPECIFIED"})
 
@@ -214,7 +218,22 @@ def usage_of(usage: UsageMetadata | None, before: Usage | None = None) -> Usage 
             count(usage.cached_content_token_count), known.cached_prompt_tokens
         ),
         reasoning_tokens=max(thoughts, known.reasoning_tokens),
+        audio_prompt_tokens=max(audio_in(usage.prompt_tokens_details), known.audio_prompt_tokens),
+        audio_completion_tokens=max(
+            audio_in(usage.candidates_tokens_details), known.audio_completion_tokens
+        ),
     )
+
+
+def audio_in(details: msgspec.Raw) -> int:
+    """Tokens of sounds; 0 where the details cannot be read, which is no reason to fail."""
+    if AUDIO.encode() not in bytes(details):
+        return 0
+    try:
+        counts = MODALITIES_READER.read(details)
+    except (InvalidJsonError, UnexpectedShapeError):
+        return 0
+    return sum([count(one.token_count) for one in counts if one.modality == AUDIO])
 
 
 def count(value: int | None) -> int:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from cluster_gw.canonical.conversation import Media
 from cluster_gw.canonical.events import ToolCallDelta, Usage
 from cluster_gw.wire.media import image_at
@@ -76,12 +78,19 @@ def usage_of(usage: UsageBody | None) -> Usage | None:
     if not total:
         return None
     prompt_details, details = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
+    told = Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         total_tokens=total,
         cached_prompt_tokens=0 if prompt_details is None else count(prompt_details.cached_tokens),
         reasoning_tokens=0 if details is None else count(details.reasoning_tokens),
+    )
+    heard = None if prompt_details is None else prompt_details.audio_tokens
+    spoken = None if details is None else details.audio_tokens
+    if not (heard or spoken):
+        return told
+    return msgspec.structs.replace(
+        told, audio_prompt_tokens=count(heard), audio_completion_tokens=count(spoken)
     )
 
 

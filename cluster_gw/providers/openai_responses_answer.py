@@ -34,7 +34,7 @@ def completion_of(body: bytes, answer: ResponseBody) -> Completion:
     )
     text = "".join([said_by(item) for item in output])
     thoughts = sum(len(thought_of(item)) for item in output if item.type == REASONING)
-    own = [item for item in output if item.type not in TOLD]
+    own = [item for item in output if item.type and item.type not in TOLD]
     called = sum(len(call.name or "") + len(call.arguments) for call in calls)
     called += sum(len(item.input or "") for item in own)
     return Completion(

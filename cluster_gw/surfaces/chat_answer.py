@@ -95,8 +95,17 @@ def usage_json(usage: Usage) -> dict[str, Any]:
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.total_tokens,
     }
-    if usage.cached_prompt_tokens:
-        document["prompt_tokens_details"] = {"cached_tokens": usage.cached_prompt_tokens}
-    if usage.reasoning_tokens:
-        document["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    details = {
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_prompt_tokens,
+            "audio_tokens": usage.audio_prompt_tokens,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": usage.audio_completion_tokens,
+        },
+    }
+    for name, counts in details.items():
+        if known := {kind: count for kind, count in counts.items() if count}:
+            document[name] = known
     return document

@@ -140,4 +140,13 @@ def usage_json(usage: Usage) -> dict[str, Any]:
         document["cachedContentTokenCount"] = usage.cached_prompt_tokens
     if usage.reasoning_tokens:
         document["thoughtsTokenCount"] = usage.reasoning_tokens
+    if usage.audio_prompt_tokens:
+        document["promptTokensDetails"] = [audio_json(usage.audio_prompt_tokens)]
+    if usage.audio_completion_tokens:
+        document["candidatesTokensDetails"] = [audio_json(usage.audio_completion_tokens)]
     return document
+
+
+def audio_json(tokens: int) -> dict[str, Any]:
+    """Tokens of sounds."""
+    return {"modality": "AUDIO", "tokenCount": tokens}

@@ -75,6 +75,13 @@ class PromptFeedback(msgspec.Struct, rename="camel"):
     block_reason_message: str | None = None
 
 
+class ModalityCount(msgspec.Struct, rename="camel"):
+    """Tokens of one kind of parts."""
+
+    modality: str | None = None
+    token_count: int | None = None
+
+
 class UsageMetadata(msgspec.Struct, rename="camel"):
     """`usageMetadata`; in a stream it counts up from frame to frame."""
 
@@ -84,6 +91,8 @@ class UsageMetadata(msgspec.Struct, rename="camel"):
     tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     total_token_count: int | None = None
+    prompt_tokens_details: msgspec.Raw = NOTHING
+    candidates_tokens_details: msgspec.Raw = NOTHING
 
 
 class CallBody(msgspec.Struct):
@@ -141,4 +150,5 @@ class AnswerBody(msgspec.Struct, rename="camel"):
 
 
 FACTS_READER: Final = JsonReader[FactsBody](FactsBody)
+MODALITIES_READER: Final = JsonReader[list[ModalityCount]](list[ModalityCount])
 ANSWER_READER: Final = JsonReader[AnswerBody](AnswerBody)

@@ -97,12 +97,14 @@ class PromptDetails(msgspec.Struct):
     """`prompt_tokens_details`."""
 
     cached_tokens: int | None = None
+    audio_tokens: int | None = None
 
 
 class CompletionDetails(msgspec.Struct):
     """`completion_tokens_details`."""
 
     reasoning_tokens: int | None = None
+    audio_tokens: int | None = None
 
 
 class UsageBody(msgspec.Struct):

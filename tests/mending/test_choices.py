@@ -141,6 +141,18 @@ def spoken_by_second(text: str) -> list[StreamEvent]:
     return [spoken_by(1, one) for one in said(text, [5])]
 
 
+def test_what_waits_of_all_answers_together_has_a_bound() -> None:
+    one, frame = several(128), b"x" * 1_000_000
+    begun = [spoken_by(at, event) for at in range(20) for event in said(CALL[:20], [])]
+    told = [
+        after for event in begun for after in one.take(msgspec.structs.replace(event, raw=frame))
+    ]
+
+    assert 0 < one.held < len(begun) == len(told)
+    assert one.is_idle
+    assert "".join(event.text for event in told) == CALL[:20] * len(told)
+
+
 @pytest.mark.parametrize("tools", [True, False])
 def test_nothing_more_is_looked_at_once_all_answers_are_text(tools: bool) -> None:
     one = several(tools=tools)
