@@ -373,8 +373,9 @@ class MendingDecoder:
 
     def decode(self, chunk: bytes) -> list[StreamEvent]:
         """Take the next bytes and give the events that are certain by them."""
-        events = self.decoder.decode(chunk)
-        return events if self.mender.is_idle and not self._is_over else self.mended(events)
+        events, mender = self.decoder.decode(chunk), self.mender
+        has_to_see = self._is_over or (self._keeps and not mender.is_committed)
+        return events if mender.is_idle and not has_to_see else self.mended(events)
 
     def flush(self) -> list[StreamEvent]:
         """Take the clean end of the stream."""

@@ -178,6 +178,19 @@ def test_frames_of_right_calls_are_the_ones_that_came(upstream: str, before: str
     assert told == [*plain.decode(stream), *plain.flush()]
 
 
+def test_all_that_came_is_kept_for_as_long_as_nothing_was_sent() -> None:
+    codec = CODECS[Dialect.GEMINI]
+    events = [*said(" " * 9, [1] * 9), *said("Hi"), STOP]
+    mender = Mender(MendingPolicy(), tools=None, call_id="call_x")
+    decoder = MendingDecoder(codec.stream_decoder(), mender, keeps=True)
+
+    told = [one for event in events for one in decoder.decode(upstream_bytes(codec, [event]))]
+
+    assert mender.is_idle
+    assert decoder.kept == told
+    assert "".join(event.text for event in decoder.kept) == " " * 9 + "Hi"
+
+
 def test_rewritten_frames_keep_what_nobody_reads() -> None:
     codec = CODECS[Dialect.OPENAI]
     frames: list[dict[str, Any]] = [
