@@ -12,9 +12,9 @@ from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.cache_codec import Entry
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.in_time import TooLateError, expire
-from cluster_gw.store.lane import MissedError, NotSentError, Reply
+from cluster_gw.store.lane import MissedError, Reply
 from cluster_gw.store.packing import Template
-from cluster_gw.store.replies import ScriptMissingError
+from cluster_gw.store.replies import RefusedError, ScriptMissingError
 
 
 class Lead(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Unavailable(msgspec.Struct, frozen=True):
     """The request goes on without the cache.
 
     Attributes:
-        reason: one word, for numbers: `lost` (nobody is connected), `slow` (no answer in time),
+        reason: one word, for numbers: `lost` (no connection, or it broke), `slow` (no answer in time),
             `refused` (Redis did, as a full one does), `resting` (one of these a moment ago),
             `unreadable` (what stands there is not ours), `alien` (who fetches it writes otherwise).
     """
@@ -131,6 +131,6 @@ class Looking:
 
 def reason_of(fault: StoreLostError | ScriptContractError) -> str:
     """Why Redis could not be asked, as one word."""
-    if isinstance(fault, NotSentError):
-        return "lost"
-    return "slow" if isinstance(fault, TooLateError | MissedError) else "refused"
+    if isinstance(fault, TooLateError | MissedError):
+        return "slow"
+    return "refused" if isinstance(fault, RefusedError | ScriptContractError) else "lost"

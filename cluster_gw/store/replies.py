@@ -26,6 +26,10 @@ class ScriptMissingError(StoreLostError):
     """The server does not know the script; nothing was executed."""
 
 
+class RefusedError(StoreLostError):
+    """Redis answered that it does not do this now, or not here."""
+
+
 class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     """Another cluster node has the slot; the call was not executed.
 
@@ -53,7 +57,7 @@ def fault_of_reply(fault: ResponseError, packed: bytes) -> StoreLostError | Scri
     if code == "NOSCRIPT":
         return ScriptMissingError("the server does not know the script")
     if code in UNAVAILABLE:
-        return StoreLostError(f"redis answered {code}")
+        return RefusedError(f"redis answered {code}")
     if code.startswith("GW_"):  # our own text: it names an argument's index, never its value
         return ScriptContractError(str(fault).split(" script: ", 1)[0])
     return ScriptContractError(f"redis answered {code}")

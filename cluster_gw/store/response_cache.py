@@ -37,7 +37,8 @@ from cluster_gw.store.packing import bulk, template_of
 from cluster_gw.units import MS_PER_S
 
 LOOK_S: Final = 0.05
-REST_S: Final = 1.0
+REST_MIN_S: Final = 0.1
+REST_MAX_S: Final = 1.0  # while it goes on, each rest is twice as long
 POLL_S: Final = 0.1
 ROLLS: Final = 1000
 LOOK_ARGS: Final = 5
@@ -84,7 +85,8 @@ class ResponseCache:
         self._draw = random.SystemRandom().random if draw is None else draw
         self._writer = Writer(place, self.index, self._codec, bounds, self._draw)
         self._look_s = look_s
-        self._rests_until_s = -REST_S
+        self._rest_s = 0.0
+        self._rests_until_s = -REST_MAX_S
         self._tasks: set[asyncio.Task[None]] = set()
         self._leads: dict[str, Leading] = {}
         self._tails: dict[str, Tail] = {}
@@ -142,8 +144,10 @@ class ResponseCache:
             self._spawn(self._discard(*fault.keys))
             return self._off("unreadable")
         except (StoreLostError, ScriptContractError) as fault:
-            self._rests_until_s = self._monotonic_s() + REST_S
+            self._rest_s = min(REST_MAX_S, max(REST_MIN_S, 2 * self._rest_s))
+            self._rests_until_s = self._monotonic_s() + self._rest_s
             return self._off(reason_of(fault))
+        self._rest_s = 0.0
         if not status:
             return self._off("alien")
         return await self._told(digest, code, told)
