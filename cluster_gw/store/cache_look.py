@@ -59,9 +59,10 @@ class Unavailable(msgspec.Struct, frozen=True):
     """The request goes on without the cache.
 
     Attributes:
-        reason: one word, for numbers: `lost` (no connection, or it broke), `slow` (no answer in time),
-            `refused` (Redis did, as a full one does), `resting` (one of these a moment ago),
-            `unreadable` (what stands there is not ours), `alien` (who fetches it writes otherwise).
+        reason: one word, for numbers: `lost` (no connection, or it broke), `slow` (no answer in
+            time), `refused` (Redis did, as a full one does), `resting` (one of these a moment
+            ago), `unreadable` (what stands there is not ours), `alien` (who fetches it writes
+            otherwise).
     """
 
     reason: str
