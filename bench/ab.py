@@ -60,7 +60,8 @@ class Bench:
 
     def load(self, target: Target, scenario: Scenario, seconds: float) -> dict[str, float]:
         """Runs the generator once; an empty result means the target refused to work at all."""
-        body = self.folder / f"{scenario.upstream}-{scenario.prompt_bytes}-{scenario.chunks}.json"
+        kind = f"{scenario.upstream}-{scenario.prompt_bytes}-{scenario.chunks}-{scenario.is_new}"
+        body = self.folder / f"{kind}.json"
         body.write_bytes(body_of(scenario))
         port = target.port or int(scenario.upstream)
         command = [str(self.loadgen), "--port", str(port), "--body", str(body)]

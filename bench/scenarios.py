@@ -15,7 +15,8 @@ class Scenario(NamedTuple):
         chunks: events of one answer, 0 for a JSON answer.
         seconds: length of the measured part of one round.
         is_limited: asked by a client that has limits of its own.
-        is_cached: the gateway answers from its response cache; a target without one as ever.
+        is_cached: the gateway asks its response cache; a target without one answers as ever.
+        is_new: each request is another one, which no cache knows.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Scenario(NamedTuple):
     is_quick: bool = False
     is_limited: bool = False
     is_cached: bool = False
+    is_new: bool = False
 
 
 SCENARIOS = (
@@ -41,7 +43,8 @@ SCENARIOS = (
     Scenario("0 ms, 1000 rps", "19100", rate=1000, conns=1024),
     Scenario("0 ms, 2000 rps", "19100", rate=2000, conns=1024),
     Scenario("sse 100 starts/s", "19101", rate=100, chunks=50, conns=1024),
-    Scenario("50 ms, 64 conns", "19150"),
+    Scenario("misses, 0 ms", "19100", seconds=3.0, is_cached=True, is_new=True),
+    Scenario("misses, 50 ms", "19150", seconds=3.0, is_cached=True, is_new=True),
     Scenario("hits, 0 ms", "19100", seconds=3.0, is_cached=True),
     Scenario("hits, 50 ms", "19150", seconds=3.0, is_cached=True),
     Scenario("hits, sse", "19101", chunks=50, is_cached=True),
@@ -49,12 +52,15 @@ SCENARIOS = (
 )
 
 
+NEW = "Answer @@@@@@@@@@."  # a number that the load generator puts there
+
+
 def body_of(scenario: Scenario) -> bytes:
     """The request: the same bytes for every target."""
     request: dict[str, object] = {
         "model": f"c{scenario.upstream}",
         "messages": [
-            {"role": "system", "content": "Answer in one sentence."},
+            {"role": "system", "content": NEW if scenario.is_new else "Answer in one sentence."},
             {"role": "user", "content": ("the quick brown fox " * 2000)[: scenario.prompt_bytes]},
         ],
         "max_tokens": 100,
