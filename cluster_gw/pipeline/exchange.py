@@ -122,6 +122,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         conversation: the request read for another dialect, once one was needed.
         warnings: what the last upstream that was called could not be told as it was asked.
         client_gone: set by the disconnect watcher just before it cancels the task.
+        is_repeated: another request with its idempotency key made the call.
         tap: copies its answer for whoever asks the same again; None for most.
         session: None for most: only where models are told who answered before.
         memory_s: how long it waited for what is kept of its conversation.
@@ -165,6 +166,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     warnings: tuple[str, ...] = ()
     session: Session | None = None
     tap: Tap | None = None
+    is_repeated: bool = False
     memory_s: float = 0.0
     cached: Cached | None = None
     cache_header: tuple[bytes, bytes] = CACHE_OFF

@@ -1,6 +1,8 @@
 """One log line and a handful of counters per request, one line per failed attempt."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
@@ -12,6 +14,8 @@ from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import MOST_WAITING, Histogram, Registry
 from cluster_gw.units import US_PER_MS, US_PER_S
+
+REPEATED: Final = "idempotency"
 
 
 class Times(NamedTuple):
@@ -77,6 +81,17 @@ class Recorder:
         self._log.hot(_line(exchange, status, code, duration_s))
         if exchange.cached is None or not exchange.cached.is_replayed:
             self._keeper.note(exchange, status, code, now_s)
+
+    def repeated(self, exchange: Exchange, status: int, code: str | None) -> None:
+        """Note the end of a request that was answered by the call of an earlier one.
+
+        It has no record: nothing was routed.
+        """
+        duration_s = self._clock.monotonic_s() - exchange.started_s
+        self._registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
+        self._observe(exchange, duration_s)
+        line = _line(exchange, status, code, duration_s)
+        self._log.hot(msgspec.structs.replace(line, cache=REPEATED))
 
     def _observe(self, exchange: Exchange, duration_s: float) -> None:
         is_stream, spent = exchange.request.stream, exchange.spent

@@ -113,10 +113,12 @@ class Repeating:
             case Taken(token=token):
                 return await self._call(exchange, reply, (ticket, token), run)
             case Answered(answer=answer):
+                exchange.is_repeated = True
                 self._count("replayed")
                 await self._replay(exchange, reply, answer)
                 return None
             case Ended(code=code):
+                exchange.is_repeated = True
                 self._count("followed")
                 return code
             case Conflict():

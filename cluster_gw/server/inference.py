@@ -242,7 +242,10 @@ class Inference:
                 phase = "stream" if reply.status else "waiting"
                 self._deps.registry.add(catalog.CLIENT_GONE, phase)
             shell.accounts.end(exchange)
-            shell.recorder.finished(exchange, status or reply.status, code)
+            if exchange.is_repeated:
+                shell.recorder.repeated(exchange, status or reply.status, code)
+            else:
+                shell.recorder.finished(exchange, status or reply.status, code)
 
     async def _answer(self, exchange: Exchange, reply: Reply) -> str | None:
         """Run the loop; the code of the error the client got, None for an answer."""

@@ -42,7 +42,7 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     """One request; durations in ms, `status` 499 when the client left first.
 
     `score` is that of the last route called, `snapshot` the version that was ranked by; `cache`
-    tells what the response cache was to it.
+    tells what the response cache was to it, or `idempotency`.
     """
 
     request_id: str

@@ -91,6 +91,26 @@ async def test_a_repeated_request_is_sent_the_same_bytes_by_any_worker(
     assert first.headers["x-gw-request-id"] != again.headers["x-gw-request-id"]
 
 
+async def test_a_replay_is_told_in_the_log_and_has_no_record(
+    gateway: Gateway, http: aiohttp.ClientSession
+) -> None:
+    first, _ = await ask(http, gateway)
+    await is_kept(gateway)
+    again, _ = await ask(http, gateway)
+    ids = [one.headers["x-gw-request-id"] for one in (first, again)]
+
+    def lines() -> list[dict[str, Any]]:
+        found = [line for line in gateway.events() if line["event"] == "request.finished"]
+        return [line for line in found if line["request_id"] in ids]
+
+    await until_soon(lambda: len(lines()) == 2)
+    async with gateway.admin() as admin:
+        records = [(await admin.get(f"/api/requests/{name}")).status_code for name in ids]
+    assert [line.get("cache") for line in lines()] == [None, "idempotency"]
+    assert [line.get("route") for line in lines()] == ["p/m", None]
+    assert records == [200, 404]
+
+
 async def test_another_request_under_the_same_key_is_a_conflict_that_sdks_do_not_repeat(
     gateway: Gateway, upstream: SteppedUpstream, http: aiohttp.ClientSession
 ) -> None:
