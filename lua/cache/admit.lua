@@ -26,7 +26,7 @@
 --@include lib/clock.lua
 
 local GO_AT_ONCE = 128
-local ENDED_AT_ONCE = 32
+local ENDED_AT_ONCE = 128
 local SLACK_MS = 5000 -- clocks of servers differ: what ends there may still be here
 --@include lib/cache_index.lua
 

@@ -184,8 +184,8 @@ class IndexMachine(ScriptMachine):
 
 
 def test_leads_machine_agrees_with_the_model(redis_7: RedisServer) -> None:
-    run_machine(LeadMachine, redis_7, histories=20, steps=40)
+    run_machine(LeadMachine, redis_7, histories=30, steps=40)
 
 
 def test_index_machine_agrees_with_the_model(redis_7: RedisServer) -> None:
-    run_machine(IndexMachine, redis_7, histories=16, steps=30)
+    run_machine(IndexMachine, redis_7, histories=30, steps=30)
