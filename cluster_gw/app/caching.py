@@ -33,7 +33,9 @@ class CacheParts:
             worker_id=base.worker_id,
         )
         self._registry, self._current = base.registry, current
-        self.store = ResponseCache(place, self._bounds, monotonic_s=base.clock.monotonic_s)
+        self.store = ResponseCache(
+            place, self._bounds, monotonic_s=base.clock.monotonic_s, look_s=servers.read_s
+        )
         base.registry.on_read(self._read)
 
     def serving(self, shell: Shell) -> Caches:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from hashlib import sha256
 from typing import Any, Final
 
 from cluster_gw.store.cache_look import Following, Found, Lead, Unavailable
@@ -34,11 +35,12 @@ class Cached:
         route: that gave the answer to another request; None where this one fetched its own.
     """
 
-    __slots__ = ("_lead", "_looking", "digest", "route", "store", "word")
+    __slots__ = ("_first", "_lead", "_looking", "digest", "route", "store", "word")
 
     def __init__(self, store: ResponseCache, digest: str, lead: Lead | None = None) -> None:
         self.store, self.digest, self.word = store, digest, ""
         self.route: str | None = None
+        self._first = digest.encode()
         self._lead = lead
         self._looking: asyncio.Task[Looked] | None = None
         if lead is None:
@@ -62,6 +64,16 @@ class Cached:
     def is_replayed(self) -> bool:
         """Whether another request fetched the answer, so that nothing was routed."""
         return self.route is not None
+
+    def turn_to(self, form: bytes) -> bool:
+        """Look in the place of answers that have one form only; whether it is another place."""
+        digest = sha256(self._first + form).hexdigest()
+        if digest == self.digest:
+            return False
+        self.drop()
+        self.digest = digest
+        self.look()
+        return True
 
     def settled(self) -> None:
         """The lead was published, finished or given up."""

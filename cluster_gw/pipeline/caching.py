@@ -21,7 +21,7 @@ from cluster_gw.pipeline.continuing_stream import Audience, OtherAnswerError
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover
 from cluster_gw.pipeline.leading import Led
-from cluster_gw.pipeline.replaying import Replay, in_form, target_of
+from cluster_gw.pipeline.replaying import Replay, in_form, may_reform, target_of
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.shell import Shell
@@ -140,12 +140,16 @@ class Caches:
             if isinstance(looked, Unavailable):
                 return await self._alone(exchange, audience, cached, "unavailable")
             if isinstance(looked, Found):
+                if self._is_other(exchange, looked.entry) and cached.turn_to(form_of(exchange)):
+                    continue
                 return await self._found(exchange, audience, cached, looked)
             within_s = MOST_WAIT_S if audience.has_begun else until_s - clock.monotonic_s()
             follower = Follower(self._shell, exchange, audience, within_s)
             if await follower.follow(self._store, looked):
                 self._count(cached, "coalesced")
                 return follower.code
+            if follower.is_other and cached.turn_to(form_of(exchange)):
+                continue
             failures += follower.has_failed
             if follower.must_go or failures >= MOST_FAILURES:
                 return await self._alone(exchange, audience, cached, "miss")
@@ -198,6 +202,13 @@ class Caches:
             cached.settled()
             self._spawn(self._refresh(exchange, cached.digest, found.refresh))
         return None
+
+    def _is_other(self, exchange: Exchange, entry: Entry) -> bool:
+        """Whether an answer has a form only that the client does not want."""
+        if entry.is_stream is exchange.request.stream:
+            return False
+        target = target_of(exchange, entry)
+        return target is not None and not may_reform(target, wants_stream=not entry.is_stream)
 
     async def _give(self, exchange: Exchange, audience: Audience, entry: Entry) -> bool:
         target = target_of(exchange, entry)
@@ -288,6 +299,11 @@ class Caches:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def form_of(exchange: Exchange) -> bytes:
+    """What the form that a client wants is called where answers have but one."""
+    return b":stream" if exchange.request.stream else b":whole"
 
 
 async def nowhere(_message: object) -> None:

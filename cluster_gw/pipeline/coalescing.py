@@ -9,7 +9,7 @@ from cluster_gw.pipeline.attempt import MAX_ANSWER_BYTES
 from cluster_gw.pipeline.cached import COALESCED
 from cluster_gw.pipeline.continuing_stream import Audience
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.replaying import Replay, in_form, target_of
+from cluster_gw.pipeline.replaying import Replay, in_form, may_reform, target_of
 from cluster_gw.pipeline.shell import Shell
 from cluster_gw.store.cache_codec import Head
 from cluster_gw.store.cache_feed import Feed, Lost
@@ -37,13 +37,14 @@ class Follower:
         code: of the error inside of a stream that broke; None for an answer.
         has_failed: whoever fetched the answer got an error.
         must_go: nobody else is to be followed.
+        is_other: the answer comes in a form that this client does not want, and has no other.
     """
 
     def __init__(
         self, shell: Shell, exchange: Exchange, audience: Audience, within_s: float
     ) -> None:
         self.code: str | None = None
-        self.has_failed = self.must_go = False
+        self.has_failed = self.must_go = self.is_other = False
         self._shell = shell
         self._exchange = exchange
         self._audience = audience
@@ -104,6 +105,9 @@ class Follower:
         fed, wants_stream = FedBytes(feed, head), self._exchange.request.stream
         if head.is_stream and wants_stream:
             return fed
+        if head.is_stream is not wants_stream and not may_reform(target, wants_stream=wants_stream):
+            self.is_other = True
+            return None
         payload = await fed.read_body(MAX_ANSWER_BYTES)
         if isinstance(payload, Fault):
             self._note(fed.lost)

@@ -144,7 +144,7 @@ def entry_of(
     said: Completion | Tally = attempt.tally if completion is None else completion
     payload = tape.payload
     is_said = said.characters > 0 or (completion is not None and shows(completion))
-    if not payload or not is_said or said.kept_as:
+    if not payload or not is_said:
         return None
     if not is_whole(reasons_of(exchange, attempt, payload, completion)):
         return None

@@ -174,6 +174,12 @@ def target_of(exchange: Exchange, head: Head | Entry) -> Target | None:
     return target if target is not None and target.dialect == head.dialect else None
 
 
+def may_reform(target: Target, *, wants_stream: bool) -> bool:
+    """Whether answers of a target have the other form, as far as one can tell beforehand."""
+    codec = target.codec
+    return isinstance(codec, ReformingProvider) and (codec.tells_whole or not wants_stream)
+
+
 def in_form(
     payload: bytes, target: Target, content_type: str, *, is_stream: bool, wants_stream: bool
 ) -> StoredBytes | None:

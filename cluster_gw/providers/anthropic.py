@@ -13,6 +13,7 @@ from cluster_gw.providers import quirks
 from cluster_gw.providers.anthropic_conversation import request_json
 from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import answer_of, body_of, completion_of
+from cluster_gw.providers.anthropic_forms import as_stream, as_whole
 from cluster_gw.providers.anthropic_stream import AnthropicStreamDecoder
 from cluster_gw.providers.codec import ProviderCodec, unread_fault
 from cluster_gw.providers.notes import Notes
@@ -47,6 +48,8 @@ class AnthropicProvider(ProviderCodec):
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
+
+    tells_whole = True
 
     @property
     def dialect(self) -> Dialect:
@@ -111,6 +114,14 @@ class AnthropicProvider(ProviderCodec):
         if answer.type == "error" or answer.content is None:
             return no_answer(body, secret)
         return completion_of(body, answer)
+
+    def as_stream(self, body: bytes) -> bytes | None:
+        """The stream of a whole answer."""
+        return as_stream(body)
+
+    def as_whole(self, stream: bytes) -> bytes | None:
+        """The whole answer of a stream."""
+        return as_whole(stream)
 
     def read_answer(self, completion: Completion) -> Answer:
         """The whole of a buffered answer, for a client of another dialect."""

@@ -73,7 +73,13 @@ class RewritingProvider(Protocol):
 
 @runtime_checkable
 class ReformingProvider(Protocol):
-    """A codec that can tell a whole answer as a stream, and the reverse, if nothing gets lost."""
+    """A codec that can tell a whole answer as a stream, and the reverse, if nothing gets lost.
+
+    Attributes:
+        tells_whole: it knows how to tell a whole answer as a stream; all know the reverse.
+    """
+
+    tells_whole: bool
 
     def as_stream(self, body: bytes) -> bytes | None:
         """The stream of a whole answer; None where there is none."""

@@ -14,6 +14,7 @@ from cluster_gw.providers.gemini_answer import answer_of, completion_of
 from cluster_gw.providers.gemini_contents import takes_no_system, wants_signatures, with_proofs
 from cluster_gw.providers.gemini_conversation import fold, request_json
 from cluster_gw.providers.gemini_facts import broken_fault, document_of, has_error, read_body
+from cluster_gw.providers.gemini_forms import as_stream, as_whole
 from cluster_gw.providers.gemini_stream import GeminiStreamDecoder
 from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of as any_document
@@ -42,6 +43,8 @@ class GeminiProvider(ProviderCodec):
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
+
+    tells_whole = True
 
     models_path = "/models?pageSize=1"
 
@@ -105,6 +108,14 @@ class GeminiProvider(ProviderCodec):
             document = document_of(answer)
             return in_band_fault(read_error(document) or ErrorFacts(), document, secret)
         return completion_of(body, answer, secret)
+
+    def as_stream(self, body: bytes) -> bytes | None:
+        """The stream of a whole answer."""
+        return as_stream(body)
+
+    def as_whole(self, stream: bytes) -> bytes | None:
+        """The whole answer of a stream."""
+        return as_whole(stream)
 
     def read_answer(self, completion: Completion) -> Answer:
         """The whole of a buffered answer, for a client of another dialect."""

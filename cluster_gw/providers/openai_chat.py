@@ -57,6 +57,8 @@ class OpenAIChatProvider(OpenAICodec):
         quirk_names: names out of `quirks.QUIRKS`.
     """
 
+    tells_whole = True
+
     path = "/chat/completions"
 
     @property

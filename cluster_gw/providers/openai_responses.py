@@ -16,6 +16,7 @@ from cluster_gw.providers.openai_codec import OpenAICodec
 from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
 from cluster_gw.providers.openai_responses_answer import answer_of, completion_of, read_response
 from cluster_gw.providers.openai_responses_conversation import request_json
+from cluster_gw.providers.openai_responses_forms import as_whole
 from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
 from cluster_gw.providers.openai_stream import NO_ERROR
 from cluster_gw.wire.json_codec import (
@@ -41,6 +42,8 @@ class OpenAIResponsesProvider(OpenAICodec):
     Args:
         quirk_names: names out of `quirks.QUIRKS`.
     """
+
+    tells_whole = False
 
     path = "/responses"
 
@@ -119,6 +122,14 @@ class OpenAIResponsesProvider(OpenAICodec):
         if has_error or answer.status == FAILED or answer.output is None:
             return no_answer(body, self._token_of(secret))
         return completion_of(body, answer)
+
+    def as_stream(self, body: bytes) -> bytes | None:  # noqa: ARG002 - there is none
+        """None: how an answer came about cannot be told from its end."""
+        return None
+
+    def as_whole(self, stream: bytes) -> bytes | None:
+        """The whole answer of a stream."""
+        return as_whole(stream)
 
     def read_answer(self, completion: Completion) -> Answer:
         """The whole of a buffered answer, for a client of another dialect."""

@@ -1,17 +1,19 @@
 """What the response cache does for the clients of one worker."""
 
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
 
+from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
 from tests.fakes.chat_upstream import USAGE, ChatUpstream, calling
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
-from tests.gateway.requests import chat, post
+from tests.gateway.requests import chat, post, steer
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 
@@ -172,3 +174,109 @@ async def test_a_request_that_wants_something_new_is_not_kept(
         )
     assert len(upstream.bodies) == 5
     assert gateway.registry.value(catalog.CACHE_REQUESTS, "temperature") == 2
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("reason", ["length", "content_filter", None])
+async def test_what_did_not_come_to_its_own_end_is_never_kept(
+    reason: str | None,
+    is_stream: bool,
+    start: Start,
+    simulator: RunningSimulator,
+    http: aiohttp.ClientSession,
+) -> None:
+    gateway = await start(cache={"enabled": True})
+    said = steer(text="a b c", finish_reason=reason) if reason else steer(text="a", fault="cut")
+    told = []
+    for _ in range(2):
+        response, _ = await post(http, gateway.base_url, chat(said, stream=is_stream))
+        await gateway.engine.caches.settle()
+        told.append(response.headers["X-Gw-Cache"])
+
+    assert told == ["MISS", "MISS"]
+
+
+async def test_clients_share_nothing_unless_they_are_to(
+    start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    clients = [
+        {"id": name, "key_sha256": sha256(name.encode()).hexdigest()} for name in ("app-a", "app-b")
+    ]
+    told = {}
+    for scope in ("client", "shared"):
+        gateway = await start(
+            **caching(upstream, scope=scope), auth={"mode": "keys"}, clients=clients
+        )
+        told[scope] = [
+            (await ask(http, gateway, chat(), Authorization=f"Bearer {name}"))[0]
+            for name in ("app-a", "app-b", "app-a", "app-b")
+        ]
+
+    assert told == {
+        "client": ["MISS", "MISS", "HIT", "HIT"],
+        "shared": ["MISS", "HIT", "HIT", "HIT"],
+    }
+
+
+async def test_a_hit_takes_nothing_and_its_line_names_the_route(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    await ask(http, gateway, chat())
+    before = gateway.registry.value(catalog.ATTEMPTS, "a", "success")
+    response, _ = await post(http, gateway.base_url, chat())
+
+    line = gateway.events()[-1]
+    assert response.headers["X-Routed-Via"] == "cache"
+    assert (line["cache"], line["route"], line["attempts"]) == ("hit", "a/one", 0)
+    assert (line["tokens"], line["upstream_ms"]) == (0, 0)
+    assert gateway.registry.value(catalog.ATTEMPTS, "a", "success") == before == 1
+    assert gateway.registry.value(catalog.CACHE_REQUESTS, "hit") == 1
+
+
+async def test_an_answer_of_a_route_that_is_gone_is_fetched_anew(
+    start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    config = caching(upstream)
+    prefix = "gone"
+    before = await start(**config, prefix=prefix)
+    await ask(http, before, chat())
+    after = await start(**{**config, "models": [{"provider": "a", "model": "two"}]}, prefix=prefix)
+
+    assert (await ask(http, after, chat()))[0] == "MISS"
+    assert upstream.bodies[-1]["model"] == "two"
+
+
+async def test_detail_of_a_hit_says_that_nothing_was_called(
+    start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    client = {"id": "app", "key_sha256": sha256(b"sk").hexdigest(), "detail": True}
+    gateway = await start(**caching(upstream), auth={"mode": "keys"}, clients=[client])
+    headers = {"Authorization": "Bearer sk", "X_Gw_Detail": "1"}
+    await ask(http, gateway, chat(), **headers)
+    cache, body = await ask(http, gateway, chat(), **headers)
+
+    told = msgspec.json.decode(body)
+    assert (cache, told["attempts"], told["strategy"]) == ("HIT", [], "priority")
+
+
+@pytest.mark.parametrize("value", ["string", "hash", "garbage"])
+async def test_what_somebody_else_wrote_there_costs_no_answer(
+    value: str,
+    gateway: Gateway,
+    upstream: ChatUpstream,
+    http: aiohttp.ClientSession,
+) -> None:
+    await ask(http, gateway, chat())
+    redis = gateway.engine.redis
+    names = await redis.call("KEYS", f"{gateway.settings.redis.prefix}:c4*")
+    assert len(names) > 1
+    for name in names:
+        await redis.call("DEL", name)
+        if value == "hash":
+            await redis.call("HSET", name, "x", "y")
+        else:
+            await redis.call("SET", name, "1 2 3\nx" if value == "garbage" else "x")
+    cache, body = await ask(http, gateway, chat())
+
+    assert cache in {"OFF", "MISS"}
+    assert msgspec.json.decode(body)["choices"][0]["message"]["content"] == "Hello there"
