@@ -7,6 +7,7 @@ lines ran.
 """
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -122,6 +123,7 @@ class Tracer:
         self._keys: Sequence[str] = ()
         self._link: Any = None
         self._looks: dict[str, Redis] = {}
+        self._one_at_a_time = threading.Lock()
 
     def knows(self, text: str) -> bool:
         """Whether this is one of our scripts."""
@@ -132,7 +134,11 @@ class Tracer:
         return sorted(self._run.hits(name).values())
 
     def run(self, client: Any, text: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """Run a script as the server would; the keys of the call share a slot."""
+        """Run a script as the server would, one at a time; the keys of the call share a slot."""
+        with self._one_at_a_time:
+            return self._run_alone(client, text, keys, args)
+
+    def _run_alone(self, client: Any, text: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
         name, pool = self._names[text], client.connection_pool
         self._load(name, text)
         self.calls[name] = self.calls.get(name, 0) + 1
