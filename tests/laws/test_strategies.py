@@ -59,6 +59,15 @@ POOLS = st.lists(KNOWN, max_size=6)
 PROMPTS = st.sampled_from(["", "x", "hi", "stable"])
 
 
+ASKED = given(
+    known=POOLS,
+    cursor=st.integers(0, 10**9),
+    seed=st.integers(0, 10**9),
+    fnv=st.booleans(),
+    prompt=PROMPTS,
+)
+
+
 def pool_of(name: Name, known: list[Known], *, fnv: bool = False) -> Pool:
     if not fnv:
         return Pool(known, name[1], name[0])
@@ -67,13 +76,7 @@ def pool_of(name: Name, known: list[Known], *, fnv: bool = False) -> Pool:
 
 @NAMES
 @LAW
-@given(
-    known=POOLS,
-    cursor=st.integers(0, 10**9),
-    seed=st.integers(0, 10**9),
-    fnv=st.booleans(),
-    prompt=PROMPTS,
-)
+@ASKED
 def test_a_ranking_is_a_permutation_of_the_candidates_by_tier(
     name: Name, known: list[Known], cursor: int, seed: int, fnv: bool, prompt: str
 ) -> None:
@@ -87,13 +90,7 @@ def test_a_ranking_is_a_permutation_of_the_candidates_by_tier(
 
 @NAMES
 @LAW
-@given(
-    known=POOLS,
-    cursor=st.integers(0, 10**9),
-    seed=st.integers(0, 10**9),
-    fnv=st.booleans(),
-    prompt=PROMPTS,
-)
+@ASKED
 def test_the_same_inputs_and_seed_give_the_same_ranking(
     name: Name, known: list[Known], cursor: int, seed: int, fnv: bool, prompt: str
 ) -> None:
