@@ -261,10 +261,12 @@ class Feed:
 
 
 def ticket_of(exchange: Exchange) -> Ticket:
-    """The names of a request's key and of what it asks; neither tells anything of them."""
-    client, key = exchange.client, exchange.hints.repeat_key or b""
-    name = sha256(b"%d:%b%b" % (len(client), client.encode(), key)).hexdigest()
-    return Ticket(name=name, body=body_digest(exchange.surface.kind, exchange.request))
+    """What a request shows, its key and what it asks as digests."""
+    return Ticket(
+        client=exchange.client,
+        key=sha256(exchange.hints.repeat_key or b"").hexdigest(),
+        body=body_digest(exchange.surface.kind, exchange.request),
+    )
 
 
 def body_digest(kind: str, request: ChatRequest) -> str:

@@ -299,17 +299,17 @@ KEY_SHAPES: Final = (
         "stores something deletes those that are here for more than a second.",
     ),
     KeyShape(
-        pattern="ik:{<digest>}",
+        pattern="ik:<client>:{<digest>}",
         type="hash",
         ttl="argument",
-        content="The call that has an Idempotency-Key; the digest is of the client and of the key. "
+        content="The call that has an Idempotency-Key of a client; the digest is SHA-256 of it. "
         "body: digest of its request; token: number of the call, greater than all before it; "
         "state: held (owner: its worker; until: ms; followed: somebody waits for its pieces), "
         "kept (answer: what the client was sent, msgpack, sealed where GW_MASTER_KEY is set) or "
         "free (why). In the Redis of redis.cache_url.",
     ),
     KeyShape(
-        pattern="ikf:{<digest>}",
+        pattern="ikf:<client>:{<digest>}",
         type="list",
         ttl="10 min",
         content="Pieces of a streamed answer under an Idempotency-Key while it comes and somebody "

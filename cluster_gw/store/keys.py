@@ -194,9 +194,9 @@ class Keys:
         used, records, ends, doomed = (f"{self.prefix}:{kind}:{{cache}}" for kind in kinds)
         return used, records, ends, doomed
 
-    def repeats(self, digest: str) -> tuple[str, str]:
-        """Record and feed of an idempotency key, as the scripts take them; the digest names it."""
-        name = f"{{{encode_part(digest)}}}"
+    def repeats(self, client: str, digest: str) -> tuple[str, str]:
+        """Record and feed of a client's idempotency key, as the scripts take them."""
+        name = f"{encode_part(client)}:{{{encode_part(digest)}}}"
         return f"{self.prefix}:ik:{name}", f"{self.prefix}:ikf:{name}"
 
     def requests(self, digit: str, kind: str) -> tuple[str, str]:

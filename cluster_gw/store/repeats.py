@@ -33,9 +33,10 @@ SCRIPTS: Final = ("ask", "go_on", "keep", "free")
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request shows: digests of the client and its key, and of what it asks."""
+    """What a request shows: who it is from, and digests of its key and of what it asks."""
 
-    name: str
+    client: str
+    key: str
     body: str
 
 
@@ -154,7 +155,7 @@ class Repeats:
         except StoreLostError as fault:
             return Unavailable(str(fault))
         except (UnsealError, zstandard.ZstdError, msgspec.MsgspecError):
-            self._client.unreadable.tell(self._keys.repeats(ticket.name)[0])
+            self._client.unreadable.tell(self._keys.repeats(ticket.client, ticket.key)[0])
             return Unavailable("unreadable")
 
     async def ask_within(self, ticket: Ticket, within_s: float) -> Told:
@@ -205,7 +206,7 @@ class Repeats:
         Raises:
             StoreLostError: nobody knows whether it was done; the same call may be repeated.
         """
-        _, feed = self._keys.repeats(ticket.name)
+        _, feed = self._keys.repeats(ticket.client, ticket.key)
         sealed = [
             self._seal.close(f"{feed}:{token}:{at + offset}", piece)
             for offset, piece in enumerate(pieces)
@@ -218,7 +219,7 @@ class Repeats:
 
     async def sealed(self, ticket: Ticket, answer: Kept) -> bytes:
         """An answer as it is kept: compressed, and encrypted; a large one in a thread."""
-        name = self._keys.repeats(ticket.name)[0]
+        name = self._keys.repeats(ticket.client, ticket.key)[0]
         if len(answer.body) > INLINE_BYTES:
             return await asyncio.to_thread(self._pack, name, answer)
         return self._pack(name, answer)
@@ -245,7 +246,9 @@ class Repeats:
             token: of the call.
             why: one word.
         """
-        template = template_of(self._scripts["free"], self._keys.repeats(ticket.name), 2)
+        template = template_of(
+            self._scripts["free"], self._keys.repeats(ticket.client, ticket.key), 2
+        )
         self._client.send(template, template.head + bulk(token, why), _Unheeded())
 
     def _pack(self, name: str, answer: Kept) -> bytes:
@@ -261,10 +264,10 @@ class Repeats:
 
     async def _run(self, verb: str, ticket: Ticket, *args: str | int | bytes) -> list[Reply]:
         script: Script = self._scripts[verb]
-        return await self._client.run(script, self._keys.repeats(ticket.name), args)
+        return await self._client.run(script, self._keys.repeats(ticket.client, ticket.key), args)
 
     def _told(self, ticket: Ticket, reply: list[Reply], known: int) -> Told:
-        record, feed = self._keys.repeats(ticket.name)
+        record, feed = self._keys.repeats(ticket.client, ticket.key)
         match reply:
             case [1, b"ok", int(token)]:
                 return Taken(token=token)

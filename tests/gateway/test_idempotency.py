@@ -444,32 +444,3 @@ def record_of(server: RedisServer, prefix: str) -> str:
         if line.startswith(prefix)
     ]
     return name
-
-
-@pytest.mark.parametrize("path", ["responses", "messages", "completions", "embeddings", "gemini"])
-async def test_every_api_has_it(path: str, start: Start, http: aiohttp.ClientSession) -> None:
-    embed = {"provider": "a", "model": "embed", "embedding": {}}
-    models = [{"provider": "a", "model": "one"}, embed]
-    gateway = await start(models=models)
-    said = {"role": "user", "content": "hi"}
-    url, body = {
-        "responses": ("/v1/responses", {"model": "auto", "input": "hi"}),
-        "messages": ("/v1/messages", {"model": "auto", "max_tokens": 900, "messages": [said]}),
-        "completions": ("/v1/completions", {"model": "auto", "prompt": "hi", "stream": True}),
-        "embeddings": ("/v1/embeddings", {"model": "a/embed", "input": "hi"}),
-        "gemini": (
-            "/v1beta/models/auto:streamGenerateContent?alt=sse",
-            {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
-        ),
-    }[path]
-    headers = {"Idempotency-Key": KEY, "anthropic-version": "2023-06-01"}
-    answers = []
-    for _ in range(2):
-        async with http.post(gateway.base_url + url, json=body, headers=headers) as response:
-            answers.append((response.status, await response.read()))
-            state = response.headers["x-gw-idempotency"]
-        await is_kept(gateway)
-
-    assert answers[0] == answers[1]
-    assert answers[0][0] == 200
-    assert state == "REPLAY"

@@ -27,7 +27,7 @@ async def upstream() -> AsyncIterator[SteppedUpstream]:
 async def test_each_line_of_the_page_shows_what_it_says(
     tmp_path: Path, upstream: SteppedUpstream, server: RedisServer, http: aiohttp.ClientSession
 ) -> None:
-    look, forget = lines_of("docs/idempotency.md")
+    look, every, forget = lines_of("docs/idempotency.md")
     config = {
         "auth": {"mode": "keys"},
         "providers": {"a": {"dialect": "openai", "base_url": upstream.base_url}},
@@ -41,9 +41,12 @@ async def test_each_line_of_the_page_shows_what_it_says(
     async with Gateway(config, server.url) as gateway:
         await post(http, gateway.base_url, chat(), **headers)
         await until_soon(lambda: gateway.registry.value(catalog.IDEMPOTENCY, "kept") == 1)
-        shown = [await asyncio.to_thread(run_line, line, written) for line in (look, forget, look)]
+        shown = [
+            await asyncio.to_thread(run_line, line, written) for line in (look, every, forget, look)
+        ]
         await post(http, gateway.base_url, chat(), **headers)
 
     assert "kept" in shown[0]
-    assert "kept" not in shown[2]
+    assert shown[1].count("gw1:ik:app-a:{") == 1
+    assert "kept" not in shown[3]
     assert upstream.calls == 2

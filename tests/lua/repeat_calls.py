@@ -8,7 +8,7 @@ from cluster_gw.store.repeats import NO_PIECES
 from cluster_gw.store.scripts import Scripts
 from tests.lua.calls import KEYS, NOW_MS
 
-NAMES: Final = KEYS.repeats("0123abcd")
+NAMES: Final = KEYS.repeats("app", "0123abcd")
 LEASE_MS: Final = 4_000
 TTL_MS: Final = 86_400_000
 

@@ -55,7 +55,7 @@ class Case:
             Reply(self._send),
             [],
             ask=self.ask,
-            ticket=Ticket(name="n", body="b"),
+            ticket=Ticket(client="app", key="k", body="b"),
             clock=Clock(monotonic_s=lambda: self._now_s, wall_ms=lambda: 0),
         )
 

@@ -115,7 +115,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *KEYS.cache_index(),
         *KEYS.client("app"),
         *KEYS.requests("a", "plain"),
-        *KEYS.repeats("0123"),
+        *KEYS.repeats("app", "0123"),
         *KEYS.health(slot, "k", "m"),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}

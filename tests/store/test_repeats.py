@@ -27,8 +27,8 @@ from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon
 
 KEYS = Keys("gw1")
-TICKET = Ticket(name="ab12", body="body")
-OTHER = Ticket(name="ab12", body="another")
+TICKET = Ticket(client="app", key="ab12", body="body")
+OTHER = Ticket(client="app", key="ab12", body="another")
 ANSWER = Kept(headers=((b"content-type", b"text/plain"),), body=b"said \xff", is_stream=False)
 DAY_MS = 86_400_000
 LONGEST_S = 0.5
@@ -60,7 +60,7 @@ async def test_a_large_answer_is_kept_whole_and_small(
     assert await keep(repeats, token, large)
 
     assert await repeats.ask(TICKET) == Answered(token=token, answer=large)
-    record = KEYS.repeats(TICKET.name)[0]
+    record = KEYS.repeats("app", "ab12")[0]
     assert int(redis_server.command("HSTRLEN", record, "answer").strip(b":\r\n")) < 10_000
 
 
@@ -98,7 +98,7 @@ async def test_pieces_arrive_in_order_and_sealed(
 
     assert first == Held(token=token, pieces=(b"head", b"one", b"two"))
     assert then == Held(token=token, pieces=(b"two",))
-    raw = redis_server.command("LRANGE", KEYS.repeats(TICKET.name)[1], "0", "-1")
+    raw = redis_server.command("LRANGE", KEYS.repeats("app", "ab12")[1], "0", "-1")
     assert (b"head" in raw) is isinstance(seal, Unsealed)
 
 
@@ -120,7 +120,7 @@ async def test_pieces_that_were_evicted_end_the_feed_and_not_the_call(
     token = await taken(repeats)
     await repeats.ask(TICKET, known=0)
     await repeats.go_on(TICKET, token, 0, [b"head"])
-    redis_server.command("DEL", KEYS.repeats(TICKET.name)[1])
+    redis_server.command("DEL", KEYS.repeats("app", "ab12")[1])
 
     assert await repeats.go_on(TICKET, token, 1, [b"x"]) == Heard(is_followed=True, is_fed=False)
     assert await keep(repeats, token)
@@ -157,7 +157,7 @@ async def test_a_frozen_server_holds_nobody_up_and_a_key_taken_late_is_given_bac
 
     assert isinstance(told, Unavailable)
     assert took_s < LONGEST_S
-    record = KEYS.repeats(TICKET.name)[0]
+    record = KEYS.repeats("app", "ab12")[0]
     await until_soon(lambda: b"late" in own_server.command("HGETALL", record))
     assert isinstance(await repeats.ask(TICKET), Taken)
 
@@ -172,7 +172,7 @@ async def test_who_is_cancelled_while_asking_keeps_no_key(
 
     asking.cancel()
 
-    record = KEYS.repeats(TICKET.name)[0]
+    record = KEYS.repeats("app", "ab12")[0]
     await until_soon(lambda: b"late" in redis_server.command("HGETALL", record))
     with pytest.raises(asyncio.CancelledError):
         await asking

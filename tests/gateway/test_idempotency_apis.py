@@ -1,0 +1,76 @@
+"""Idempotency keys beside the response cache, and over each API."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.fakes.gateway import Gateway
+from tests.fakes.stepped_upstream import SteppedUpstream
+from tests.gateway.conftest import Start
+from tests.gateway.test_idempotency import KEY, ask, config, gateway, is_kept, upstream
+
+__all__ = ["config", "gateway", "upstream"]
+
+
+async def test_a_call_of_its_own_may_be_answered_by_the_cache(
+    start: Start, config: dict[str, Any], upstream: SteppedUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**config, cache={"enabled": True})
+    first, body = await ask(http, gateway, "one")
+    await is_kept(gateway)
+
+    other, same = await ask(http, gateway, "other")
+    await is_kept(gateway, 2)
+    again, third = await ask(http, gateway, "other")
+
+    states = [one.headers["x-gw-idempotency"] for one in (first, other, again)]
+    assert states == ["NEW", "NEW", "REPLAY"]
+    assert other.headers["x-gw-cache"] in {"HIT", "COALESCED"}
+    assert (upstream.calls, body == same == third) == (1, True)
+
+
+async def test_a_conflict_is_told_in_the_shape_of_each_api(
+    gateway: Gateway, http: aiohttp.ClientSession
+) -> None:
+    headers = {"Idempotency-Key": KEY, "anthropic-version": "2023-06-01"}
+    url = f"{gateway.base_url}/v1/messages"
+    for text in ("hi", "another"):
+        said = [{"role": "user", "content": text}]
+        body = {"model": "auto", "max_tokens": 900, "messages": said}
+        async with http.post(url, json=body, headers=headers) as response:
+            error = await response.json()
+        await is_kept(gateway)
+
+    assert response.status == 409
+    assert error["type"] == "error"
+    assert error["error"]["code"] == "idempotency_key_conflict"
+
+
+@pytest.mark.parametrize("path", ["responses", "messages", "completions", "embeddings", "gemini"])
+async def test_every_api_has_it(path: str, start: Start, http: aiohttp.ClientSession) -> None:
+    embed = {"provider": "a", "model": "embed", "embedding": {}}
+    models = [{"provider": "a", "model": "one"}, embed]
+    gateway = await start(models=models)
+    said = {"role": "user", "content": "hi"}
+    url, body = {
+        "responses": ("/v1/responses", {"model": "auto", "input": "hi"}),
+        "messages": ("/v1/messages", {"model": "auto", "max_tokens": 900, "messages": [said]}),
+        "completions": ("/v1/completions", {"model": "auto", "prompt": "hi", "stream": True}),
+        "embeddings": ("/v1/embeddings", {"model": "a/embed", "input": "hi"}),
+        "gemini": (
+            "/v1beta/models/auto:streamGenerateContent?alt=sse",
+            {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+        ),
+    }[path]
+    headers = {"Idempotency-Key": KEY, "anthropic-version": "2023-06-01"}
+    answers = []
+    for _ in range(2):
+        async with http.post(gateway.base_url + url, json=body, headers=headers) as response:
+            answers.append((response.status, await response.read()))
+            state = response.headers["x-gw-idempotency"]
+        await is_kept(gateway)
+
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 200
+    assert state == "REPLAY"
