@@ -13,7 +13,7 @@ from cluster_gw.telemetry import catalog
 from tests.fakes.chat_upstream import USAGE, ChatUpstream, calling
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
-from tests.gateway.requests import chat, post, steer
+from tests.gateway.requests import NO_RECORDS, chat, post, steer
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 
@@ -280,3 +280,40 @@ async def test_what_somebody_else_wrote_there_costs_no_answer(
 
     assert cache in {"OFF", "MISS"}
     assert msgspec.json.decode(body)["choices"][0]["message"]["content"] == "Hello there"
+
+
+async def test_an_answer_that_ends_soon_is_fetched_anew_while_it_is_still_given(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    await ask(http, gateway, chat())
+    redis, prefix = gateway.engine.redis, gateway.settings.redis.prefix
+    (name,) = await redis.call("KEYS", f"{prefix}:c4:*")
+    head, _, body = (await redis.call("GET", name)).partition(b"\n")
+    form, at, ends, *rest = head.split(b" ")
+    age_ms = int(ends) - int(at) - 1000
+    aged = b" ".join([form, b"%d" % (int(at) - 10_000_000), b"%d" % (int(ends) - age_ms), *rest])
+    await redis.call("SET", name, aged + b"\n" + body)
+    upstream.message = {"role": "assistant", "content": "Hello again"}
+
+    now, then = await ask(http, gateway, chat()), await ask(http, gateway, chat())
+
+    assert [now[0], then[0], len(upstream.bodies)] == ["HIT", "HIT", 2]
+    assert b"Hello there" in now[1]
+    assert b"Hello again" in then[1]
+    assert [one["cache"] for one in gateway.events() if "cache" in one] == [
+        *("miss", "hit", "refresh", "hit")
+    ]
+
+
+async def test_a_hit_costs_one_round_trip(
+    start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**caching(upstream), telemetry=NO_RECORDS)
+    await ask(http, gateway, chat())
+    hits, before = 50, gateway.engine.redis.calls
+    for _ in range(hits):
+        assert (await ask(http, gateway, chat()))[0] == "HIT"
+
+    # What the worker does besides, each second, is a few calls.
+    assert hits <= gateway.engine.redis.calls - before < 2 * hits
+    assert len(upstream.bodies) == 1

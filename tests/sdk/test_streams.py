@@ -11,7 +11,7 @@ from openai.lib.streaming.chat import (
 )
 
 from cluster_gw.simulator.sample_text import expected_text
-from tests.sdk.calls import WEATHER, Client, chunks, joined, listed, says, steer, stream
+from tests.sdk.calls import WEATHER, Client, chunks, complete, joined, listed, says, steer, stream
 
 pytestmark = pytest.mark.sdk
 
@@ -147,3 +147,25 @@ async def test_connection_cut_in_a_stream_raises_in_the_iteration(
         await listed(opened)
 
     assert caught.value.code == "stream_interrupted"
+
+
+async def test_a_stream_out_of_the_cache_is_what_the_live_one_was(client: Client) -> None:
+    text = steer(tool_calls=CALLS, text=f"cached {type(client).__name__}")
+    options: dict[str, Any] = {
+        "tools": [WEATHER],
+        "stream_options": {"include_usage": True},
+        "extra_headers": {"X-Gw-Cache": "on"},
+    }
+    live = await chunks(client, text, **options)
+    again = await chunks(client, text, **options)
+    while again[0].id != live[0].id:  # it is stored just behind the answer
+        live, again = again, await chunks(client, text, **options)
+
+    assert [one.model_dump() for one in again] == [one.model_dump() for one in live]
+    whole = await complete(client, text, tools=[WEATHER], extra_headers={"X-Gw-Cache": "on"})
+    usage, calls = again[-1].usage, whole.choices[0].message.tool_calls
+    assert usage is not None
+    assert calls is not None
+    assert whole.id == live[0].id
+    assert whole.usage == usage
+    assert [call.id for call in calls][:2] == ["call_one", "call_two"]
