@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from cluster_gw.errors import StoreLostError
 from cluster_gw.store.cache_codec import INLINE_BYTES, Entry, EntryCodec, stored_bytes
 from cluster_gw.store.cache_index import Admitted, Bounds, CacheIndex, Counted
 from cluster_gw.store.cache_look import Lead
@@ -11,6 +12,7 @@ from cluster_gw.store.cache_place import Place
 from cluster_gw.units import MS_PER_S
 
 JITTER: Final = 0.1
+UNSURE_MOST: Final = 32
 STORED: Final = "stored"
 STALE: Final = "not_stored_stale"
 TOO_LARGE: Final = "not_stored_too_large"
@@ -39,6 +41,7 @@ class Writer:
     ) -> None:
         self._place, self._index, self._codec = place, index, codec
         self._bounds, self._draw = bounds, draw
+        self._unsure: list[str] = []
 
     async def store(self, lead: Lead, entry: Entry, ttl_s: float) -> str:
         """Write an entry if its lead still is one; one word for what came of it.
@@ -67,12 +70,26 @@ class Writer:
         admitted = await self._index.admit(counted, bounds)
         if admitted is not Admitted.OK:
             return f"not_stored_{admitted}"
-        status, *_ = await self._place.run(
-            "cache/publish",
-            [self._place.keys.cache_lead(lead.digest), name],
-            *(self._place.owner, lead.token, self._codec.format, ttl_ms, body),
-        )
+        try:
+            status, *_ = await self._place.run(
+                "cache/publish",
+                [self._place.keys.cache_lead(lead.digest), name],
+                *(self._place.owner, lead.token, self._codec.format, ttl_ms, body),
+            )
+        except StoreLostError:  # it may still be written
+            self._unsure.append(counted.member)
+            raise
         if not status:
             return STALE
         await self._index.written(counted.member)
+        await self._make_sure()
         return STORED
+
+    async def _make_sure(self) -> None:
+        """See to what may have been written after all, and after it had left the index."""
+        unsure, self._unsure = self._unsure[:UNSURE_MOST], []
+        for member in unsure:
+            try:
+                await self._index.written(member)
+            except StoreLostError:
+                self._unsure.append(member)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster_gw.store.cache_feed import Ended, FeedCodec, Lost
+from cluster_gw.store.cache_index import Admitted, Bounds, Counted
 from cluster_gw.store.cache_lead import LONGEST_S as LONGEST_LEAD_S
 from cluster_gw.store.cache_lead import QUIET_RENEW_S
 from cluster_gw.store.cache_look import Following, Found, Lead, Unavailable
@@ -387,3 +388,35 @@ async def test_a_lead_is_renewed_until_its_answer_is_stored_and_a_forgotten_one_
     assert await reading == (None, b"", Lost("forgotten"))
     assert not ended.is_stale
     assert await cache.publish(lead, entry_of(), ttl_s=60.0)
+
+
+async def test_what_was_written_after_all_is_deleted_once_somebody_stores_again(
+    own_server: RedisServer, shared: SharedClock
+) -> None:
+    client = RedisClient(own_server.url, prefix="gw1", deadline_s=0.5)
+    await client.start(5.0)
+    cache = cache_of(client, "w1", shared)
+    await asyncio.gather(*client.load(cache._place.scripts["cache/publish"]))
+    lead = await lead_of(cache)
+    admit = cache.index.admit
+
+    async def admit_and_freeze(entry: Counted, bounds: Bounds) -> Admitted:
+        told = await admit(entry, bounds)
+        own_server.freeze()
+        return told
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache.index, "admit", admit_and_freeze)
+        is_stored = await cache.publish(lead, entry_of(), ttl_s=60.0)
+    own_server.thaw()
+    await until_soon(lambda: own_server.command("EXISTS", ENTRY) == b":1\r\n")
+    own_server.command("DEL", *KEYS.cache_index())
+    await until_soon(lambda: client.is_up and not client.pending and not cache._tasks)
+
+    shared.pass_s(5.0)
+    assert await cache.publish(await lead_of(cache, OTHER), entry_of(), ttl_s=60.0)
+
+    assert not is_stored
+    assert own_server.command("EXISTS", ENTRY, KEYS.cached(OTHER)) == b":1\r\n"
+    await cache.close()
+    await client.close()
