@@ -20,7 +20,7 @@
 -- @complexity O(pieces given)
 -- @slot {digest}
 -- A token is greater than all before it, also when the record was lost: it is at least the time at
--- which it was given. A freed or dead call leaves its token for ten minutes, so that no follower
+-- which it was given. A freed call leaves its token for a minute, a dead one for ten minutes, so that no follower
 -- takes the next feed for the one it read.
 --@include lib/args.lua
 --@include lib/clock.lua

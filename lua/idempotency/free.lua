@@ -2,7 +2,7 @@
 -- @name idempotency/free
 -- @since 0.1.0
 -- @summary Gives an idempotency key back: its call ended without an answer that may be kept.
--- @keys 1 record hash argument token and why stay for ten minutes
+-- @keys 1 record hash argument token and why stay for a minute
 -- @keys 2 feed list 10min ends
 -- @args 1 token count as it was given
 -- @args 2 why text one word, for whoever looks
@@ -13,7 +13,7 @@
 -- @slot {digest}
 --@include lib/args.lua
 
-local AFTER_MS = 540000
+local AFTER_MS = 60000
 
 local token, why = whole(1, 1), ARGV[2]
 if #KEYS ~= 2 or #ARGV ~= 2 or not string.match(why, '^[a-z_]+$') then
