@@ -45,6 +45,7 @@ from cluster_gw.telemetry.seldom import EACH_S, Seldom
 from cluster_gw.units import BYTES_PER_KB
 
 ORPHAN_DRAIN_S: Final = 1.0
+CACHE_SETTLE_S: Final = 1.0
 LOG_FLUSH_S: Final = 0.1
 LOSS_LOOK_S: Final = 5.0
 SCHEMA_LOOK_S: Final = 0.1
@@ -157,6 +158,7 @@ class Worker:
             await self._open(engine)
             await self._serve_data()
         finally:
+            await engine.caches.settle(CACHE_SETTLE_S)
             unsettled = await engine.settle()
             self.log.event(
                 events.WORKER_STOPPED,

@@ -13,6 +13,7 @@ CACHE_OFF: Final = (CACHE, b"OFF")
 HIT: Final = (CACHE, b"HIT")
 MISS: Final = (CACHE, b"MISS")
 COALESCED: Final = (CACHE, b"COALESCED")
+MOST_TURNS: Final = 2  # to other places, each of which is one look more
 
 Looked = Found | Lead | Following | Unavailable
 
@@ -35,12 +36,12 @@ class Cached:
         route: that gave the answer to another request; None where this one fetched its own.
     """
 
-    __slots__ = ("_first", "_lead", "_looking", "digest", "route", "store", "word")
+    __slots__ = ("_first", "_lead", "_looking", "_turns_left", "digest", "route", "store", "word")
 
     def __init__(self, store: ResponseCache, digest: str, lead: Lead | None = None) -> None:
         self.store, self.digest, self.word = store, digest, ""
         self.route: str | None = None
-        self._first = digest.encode()
+        self._first, self._turns_left = digest.encode(), MOST_TURNS
         self._lead = lead
         self._looking: asyncio.Task[Looked] | None = None
         if lead is None:
@@ -66,12 +67,17 @@ class Cached:
         return self.route is not None
 
     def turn_to(self, form: bytes) -> bool:
-        """Look in the place of answers that have one form only; whether it is another place."""
+        """Look where such answers are that cannot be in the first place; whether that is elsewhere.
+
+        Args:
+            form: what they are called.
+        """
         digest = sha256(self._first + form).hexdigest()
-        if digest == self.digest:
+        if digest == self.digest or not self._turns_left:
             return False
         self.drop()
         self.digest = digest
+        self._turns_left -= 1
         self.look()
         return True
 

@@ -33,6 +33,8 @@ from cluster_gw.telemetry.registry import Registry
 
 MOST_WAIT_S: Final = 30.0
 """For an answer that another request fetches; a stream that has begun is waited for longer."""
+INSTEAD: Final = b":instead"
+"""What answers are called in whose place is one that is not given any more."""
 MOST_FAILURES: Final = 2
 """Of those who fetch, of which the next one that follows is spared: with a third there would be
 a queue of failures, each as slow as the last."""
@@ -115,18 +117,21 @@ class Caches:
         finally:
             cached.drop()
 
-    async def settle(self) -> None:
-        """Wait until what was fetched so far is stored, and renewed what was to be."""
+    async def settle(self, within_s: float | None = None) -> None:
+        """Wait until what was fetched so far is stored, and renewed what was to be.
+
+        Args:
+            within_s: how long, then it is broken off; None for as long as it takes.
+        """
         while self._tasks:
-            await asyncio.wait(self._tasks)
+            _, late = await asyncio.wait(self._tasks, timeout=within_s)
+            for task in late:
+                task.cancel()
 
     async def close(self) -> None:
-        """End what is renewed in the background; write down what is to be stored."""
+        """End what is done in the background."""
+        await self.settle(0.0)
         await self._store.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
 
     async def _serve(self, exchange: Exchange, audience: Audience, cached: Cached) -> str | None:
         clock = self._shell.clock
@@ -140,9 +145,11 @@ class Caches:
             if isinstance(looked, Unavailable):
                 return await self._alone(exchange, audience, cached, "unavailable")
             if isinstance(looked, Found):
-                if self._is_other(exchange, looked.entry) and cached.turn_to(form_of(exchange)):
-                    continue
-                return await self._found(exchange, audience, cached, looked)
+                if await self._found(exchange, audience, cached, looked):
+                    return None
+                if not turned(exchange, cached, looked.entry):
+                    return await self._alone(exchange, audience, cached, "miss")
+                continue
             within_s = MOST_WAIT_S if audience.has_begun else until_s - clock.monotonic_s()
             follower = Follower(self._shell, exchange, audience, within_s)
             if await follower.follow(self._store, looked):
@@ -191,24 +198,17 @@ class Caches:
 
     async def _found(
         self, exchange: Exchange, audience: Audience, cached: Cached, found: Found
-    ) -> str | None:
-        """Give the answer that was there."""
+    ) -> bool:
+        """Give the answer that was there; whether that is possible as things are configured now."""
         entry = found.entry
         if not await self._give(exchange, audience, entry):
-            return await self._alone(exchange, audience, cached, "miss")
+            return False
         self._count(cached, "hit")
         self._store.touch(cached.digest, entry.prompt_tokens, entry.completion_tokens)
         if found.refresh is not None:
             cached.settled()
             self._spawn(self._refresh(exchange, cached.digest, found.refresh))
-        return None
-
-    def _is_other(self, exchange: Exchange, entry: Entry) -> bool:
-        """Whether an answer has a form only that the client does not want."""
-        if entry.is_stream is exchange.request.stream:
-            return False
-        target = target_of(exchange, entry)
-        return target is not None and not may_reform(target, wants_stream=not entry.is_stream)
+        return True
 
     async def _give(self, exchange: Exchange, audience: Audience, entry: Entry) -> bool:
         target = target_of(exchange, entry)
@@ -299,6 +299,15 @@ class Caches:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def turned(exchange: Exchange, cached: Cached, entry: Entry) -> bool:
+    """Turn to where an answer may be that can be given in place of one that cannot; whether so."""
+    target, is_stream = target_of(exchange, entry), entry.is_stream
+    is_other = is_stream is not exchange.request.stream
+    if is_other and target is not None and not may_reform(target, wants_stream=not is_stream):
+        return cached.turn_to(form_of(exchange))
+    return cached.turn_to(INSTEAD)
 
 
 def form_of(exchange: Exchange) -> bytes:

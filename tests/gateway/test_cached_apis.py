@@ -56,7 +56,12 @@ async def gateway(start: Start, upstream: EveryDialect) -> Gateway:
         },
         keys=[{"id": f"{name}-1", "provider": name, "secret": "s"} for name in PROVIDERS],
         models=[
-            {"provider": name, "model": model} for name in PROVIDERS for model in ("say", "call")
+            *(
+                {"provider": name, "model": model}
+                for name in PROVIDERS
+                for model in ("say", "call")
+            ),
+            {"provider": "openai", "model": "embed", "embedding": {"dimensions": 3}},
         ],
         cache={"enabled": True},
     )
@@ -117,3 +122,18 @@ async def test_a_hit_is_what_the_live_answer_was(
             if provider == OWN[path] and path != "/v1/completions":
                 assert again[1] == live[1]
             assert upstream.asked[provider] - asked <= 1
+
+
+async def test_vectors_are_kept_too(
+    gateway: Gateway, upstream: EveryDialect, http: aiohttp.ClientSession
+) -> None:
+    told = []
+    for form in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):
+        body = {"model": "openai/embed", "input": ["a", "b"], **form}
+        async with http.post(f"{gateway.base_url}/v1/embeddings", json=body) as response:
+            told.append((response.headers["X-Gw-Cache"], await response.json()))
+        await gateway.engine.caches.settle()
+
+    assert [cache for cache, _ in told] == ["MISS", "HIT", "MISS"]
+    assert told[0][1] == told[1][1]
+    assert upstream.asked["openai"] == 2

@@ -242,8 +242,10 @@ async def test_an_answer_of_a_route_that_is_gone_is_fetched_anew(
     await ask(http, before, chat())
     after = await start(**{**config, "models": [{"provider": "a", "model": "two"}]}, prefix=prefix)
 
-    assert (await ask(http, after, chat()))[0] == "MISS"
-    assert upstream.bodies[-1]["model"] == "two"
+    told = [(await ask(http, after, chat(stream=stream)))[0] for stream in (False, False, True)]
+
+    assert told == ["MISS", "HIT", "HIT"]
+    assert [body["model"] for body in upstream.bodies] == ["one", "two"]
 
 
 async def test_detail_of_a_hit_says_that_nothing_was_called(
