@@ -12,6 +12,8 @@ from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
 
 STAND_BACK: Final = 5  # a quarter of the time where both want all of it
+LONGEST_FIRST: Final = ("workers", "fuzz", "sdk", "browser")
+"""Groups that take minutes begin at once: at the end nobody is to wait for one of them."""
 
 # How long an example takes is no property: the machine has other work, and each test has its own
 # time-out.
@@ -22,19 +24,29 @@ settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With two test processes: a module stays in one, and all that start workers are in the same.
+    """Side by side: a module stays in one process, and all that start workers are in the same.
 
     Those measure times, and would disturb each other. One browser is enough for all its tests.
     """
     for item in items:
-        group = item.nodeid.partition("::")[0]
-        if item.get_closest_marker("ui") is not None:
-            group = "browser"
-        elif item.get_closest_marker("sdk") is not None:
-            group = "sdk"
-        elif measures_workers(item):
-            group = "workers"
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    items.sort(key=place_of)
+
+
+def group_of(item: pytest.Item) -> str:
+    """Of the tests that are to follow each other."""
+    if measures_workers(item):
+        return "workers"
+    for marker, group in (("fuzz", "fuzz"), ("sdk", "sdk"), ("ui", "browser")):
+        if item.get_closest_marker(marker) is not None:
+            return group
+    return item.nodeid.partition("::")[0]
+
+
+def place_of(item: pytest.Item) -> int:
+    """Among the groups."""
+    group = group_of(item)
+    return LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
 @pytest.hookimpl(tryfirst=True)

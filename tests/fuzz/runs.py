@@ -38,8 +38,8 @@ def fuzzed(name: str, seconds: int, *, seed_number: int = 0) -> Run:
     Raises:
         subprocess.TimeoutExpired: it goes on long after its time.
     """
-    # It stands back a little: what runs beside it may be measuring times.
-    words = ["nice", "-n", "5", sys.executable, "-m", "tests.fuzz.inside", name, str(seconds)]
+    # It stands back: what runs beside it may be measuring times.
+    words = ["nice", "-n", "14", sys.executable, "-m", "tests.fuzz.inside", name, str(seconds)]
     with tempfile.TemporaryDirectory(prefix="cluster-gw-fuzz-") as scratch:
         done = subprocess.run(
             [*words, scratch, str(seed_number)],
