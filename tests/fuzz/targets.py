@@ -115,7 +115,7 @@ def check_written(surface: Surface, codec: Provider, events: list[StreamEvent]) 
     text = encoded(encoder, events)
     if isinstance(surface, ArraySurface):
         # Frames of the own dialect travel on with whatever bytes they hold.
-        msgspec.json.decode(text.decode("utf-8", "replace"))
+        check_json(text)
         return
     for reader in streaming().values():
         if reader.dialect is surface.dialect:
@@ -215,7 +215,7 @@ def check_answer(codec: Provider, data: bytes) -> None:
     except UNREADABLE:
         return
     for surface in surfaces().values():
-        msgspec.json.decode(surface.encode_answer(answer, head(is_native=False)))
+        check_json(surface.encode_answer(answer, head(is_native=False)))
 
 
 def check_error(codecs: Sequence[Provider], data: bytes) -> None:
@@ -259,8 +259,12 @@ def check_request(surface: Surface, data: bytes) -> None:
             translated = codec.encode_conversation(conversation, "up")
         except UNREADABLE:
             continue
-        # A schema goes on as it is, and may hold numbers that no double has.
-        json.loads(translated.body, parse_float=str, parse_constant=refuse_constant)
+        check_json(translated.body)
+
+
+def check_json(body: bytes) -> None:
+    """Schemas and arguments go on as they are, and may hold numbers that no double has."""
+    json.loads(body, parse_float=str, parse_int=str, parse_constant=refuse_constant)
 
 
 def refuse_constant(name: str) -> None:
