@@ -16,7 +16,7 @@ import pytest
 from tests.cluster.pages import lines_of, run
 from tests.cluster.pools import one_model
 from tests.cluster.same_requests import Got, ask_all, late_s
-from tests.fakes.admin import ENVIRON
+from tests.fakes.admin import ENVIRON, call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.redis_server import RedisServer, needed_redis
 from tests.fakes.waiting import until_soon
@@ -160,7 +160,7 @@ async def test_each_line_of_the_page_does_what_it_says(fleet: Fleet) -> None:
     lines = lines_of("docs/cache.md")
     stats, shown, model, client, everything, off, back, *_ = lines
     got = await ask_all(fleet.group.base_url, steered("page", ttft_ms=1), 1)
-    await until_soon(lambda: entries(fleet, stats) == 1)
+    await until_soon(lambda: entries(fleet) == 1)
 
     printed = [await asyncio.to_thread(run, fleet.group, line) for line in lines]
     told = dict(zip(lines, printed, strict=True))
@@ -171,11 +171,11 @@ async def test_each_line_of_the_page_does_what_it_says(fleet: Fleet) -> None:
     assert [json.loads(told[line])["enabled"] for line in (off, back)] == [False, True]
     assert json.loads(told[everything])["removed"] == 0
     assert "removed" in told[client]
-    assert entries(fleet, stats) == 0
+    assert ["entries", "1"] in [line.split() for line in told[stats].splitlines()]
+    assert entries(fleet) == 0
 
 
-def entries(fleet: Fleet, line: str) -> int:
-    """How many answers are stored, by a line of the page."""
-    told = run(fleet.group, line)
-    (words,) = [one.split() for one in told.splitlines() if one.startswith("entries ")]
-    return int(words[1])
+def entries(fleet: Fleet) -> int:
+    """How many answers are stored."""
+    told: int = call(fleet.group.admin_url, "GET", "/api/cache").body["entries"]
+    return told
