@@ -12,8 +12,6 @@ from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
 
 STAND_BACK: Final = 5  # a quarter of the time where both want all of it
-LONGEST_FIRST: Final = ("workers", "fuzz", "sdk", "browser")
-"""Groups that take minutes begin at once: at the end nobody is to wait for one of them."""
 
 # How long an example takes is no property: the machine has other work, and each test has its own
 # time-out.
@@ -23,30 +21,12 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(tryfirst=True)  # before what deals the tests out looks at their groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side: a module stays in one process, and all that start workers are in the same.
-
-    Those measure times, and would disturb each other. One browser is enough for all its tests.
-    """
+    """Fuzzers follow each other in one process, and fill the time in which others wait."""
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    items.sort(key=place_of)
-
-
-def group_of(item: pytest.Item) -> str:
-    """Of the tests that are to follow each other."""
-    if measures_workers(item):
-        return "workers"
-    for marker, group in (("fuzz", "fuzz"), ("sdk", "sdk"), ("ui", "browser")):
-        if item.get_closest_marker(marker) is not None:
-            return group
-    return item.nodeid.partition("::")[0]
-
-
-def place_of(item: pytest.Item) -> int:
-    """Among the groups."""
-    group = group_of(item)
-    return LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
+        if item.get_closest_marker("fuzz") is not None:
+            item.add_marker(pytest.mark.xdist_group("fuzz"))
 
 
 @pytest.hookimpl(tryfirst=True)
