@@ -21,14 +21,6 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
-@pytest.hookimpl(tryfirst=True)  # before what deals the tests out looks at their groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Fuzzers follow each other in one process, and fill the time in which others wait."""
-    for item in items:
-        if item.get_closest_marker("fuzz") is not None:
-            item.add_marker(pytest.mark.xdist_group("fuzz"))
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Beside tests that measure times all others stand back, where this process may come back."""
