@@ -5,8 +5,8 @@ What happened must be one of them in every respect at once: whose answer, how ma
 ended, how often each provider was called, and what each window holds.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -210,6 +210,9 @@ def _error_of(heard: Heard, calls: int) -> str:
     return f"{heard.status} {error['code']}"
 
 
+Shape = Mapping[str, Any]
+
+
 def _stream_end(case: Case, heard: Heard, upstream: Upstream, calls: int) -> tuple[int, str]:
     """How many frames a stream holds, all of them the provider's in order, and how it ends."""
     payloads = payloads_of(heard.body)
@@ -223,12 +226,38 @@ def _stream_end(case: Case, heard: Heard, upstream: Upstream, calls: int) -> tup
         error = msgspec.json.decode(last)["error"]
         if error["code"] != "stream_interrupted" or len(error["attempts"]) != calls:
             raise WrongError(f"in-band error {error['code']}, {len(error['attempts'])} attempts")
-    got = [visible_shape(read_frame(payload), wants_usage=True) for payload in payloads]
+    seen = (visible_shape(read_frame(payload), wants_usage=True) for payload in payloads)
+    got = [shape or {} for shape in seen]
     shapes = (visible_shape(f, wants_usage=case.wants_usage) for f in upstream.frames)
     wanted = [shape for shape in shapes if shape is not None]
-    if got != wanted[: len(got)]:
-        raise WrongError("the frames are not a prefix of what the provider said")
-    return len(got), ENDED if end.is_done else BROKEN
+    delivered = len(got) if got == wanted[: len(got)] else _told_by_answer(got, wanted)
+    return delivered, ENDED if end.is_done else BROKEN
+
+
+def _told_by_answer(got: Sequence[Shape], wanted: Sequence[Shape]) -> int:
+    """How many of the provider's frames were told, each of several answers in its own order.
+
+    A frame of several answers is taken apart where one of them waited: then its parts are frames.
+    """
+    told = _answers_of(got)
+    for count in range(len(wanted) + 1):
+        if _answers_of(wanted[:count]) == told and len(told) > 1:
+            return count
+    raise WrongError("the frames are not a prefix of what the provider said")
+
+
+def _answers_of(shapes: Sequence[Shape]) -> dict[int | None, list[Shape]]:
+    """What is said of each answer, in order; of none of them: under None."""
+    told: dict[int | None, list[Shape]] = {}
+    for shape in shapes:
+        choices = shape.get("choices") or ()
+        rest = {name: value for name, value in shape.items() if name != "usage"}
+        for choice in choices[:-1]:
+            told.setdefault(choice["index"], []).append({**rest, "choices": [choice]})
+        last = choices[-1] if choices else None
+        index = None if last is None else last["index"]
+        told.setdefault(index, []).append({**shape, "choices": [last] if last else []})
+    return told
 
 
 def _check_frames_are_of(heard: Heard, source: str) -> None:

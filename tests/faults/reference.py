@@ -159,7 +159,10 @@ def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Cours
         whole = done or len(finished) >= choices
         delivered += visible_shape(frame, wants_usage=wants_usage) is not None
         if not committed:
-            blank += not (frame.has_text or frame.has_reasoning or frame.calls or whole)
+            # Blank text of one of several answers waits for more of that answer: a thought may begin.
+            waits = choices > 1 and frame.characters > 0
+            says = frame.has_text or frame.has_reasoning or frame.calls
+            blank += not (says or whole or waits)
             committed = frame.has_text or began or (whole and bool(calls))
             if not committed and (whole or blank >= MAX_BLANK):
                 return _course(False, False, 0, characters, usage, False)
