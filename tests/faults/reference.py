@@ -159,7 +159,7 @@ def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Cours
         whole = done or len(finished) >= choices
         delivered += visible_shape(frame, wants_usage=wants_usage) is not None
         if not committed:
-            # Blank text of one of several answers waits for more of that answer: a thought may begin.
+            # Blank text of one of several answers waits for more of it: a thought may begin.
             waits = choices > 1 and frame.characters > 0
             says = frame.has_text or frame.has_reasoning or frame.calls
             blank += not (says or whole or waits)
