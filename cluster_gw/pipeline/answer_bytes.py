@@ -7,11 +7,10 @@ from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.pipeline.opened import AnswerBytes
 from cluster_gw.store.cache_codec import Head
 from cluster_gw.store.cache_feed import Ended, Feed, Lost
-from cluster_gw.upstream.response import Taker
+from cluster_gw.upstream.response import TOO_LARGE, Taker, read_to_end
 
 CLOSED: Final = Lost("closed")
 LOST: Final = Fault(kind=FaultKind.CUT, message="whoever fetched the answer is gone")
-TOO_LARGE: Final = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
 
 
 class StoredBytes:
@@ -92,15 +91,7 @@ class FedBytes:
 
     async def read_body(self, max_bytes: int) -> bytes | Fault:
         """The rest in one piece."""
-        body = bytearray()
-        while len(body) <= max_bytes:
-            chunk = await self.read_chunk()
-            if isinstance(chunk, Fault):
-                return chunk
-            if not chunk:
-                return bytes(body)
-            body += chunk
-        return TOO_LARGE
+        return await read_to_end(self.read_chunk, max_bytes)
 
     def take_all(self, max_bytes: int) -> bytes | None:  # noqa: ARG002 - it is not all here
         """Nothing: it has to be read."""

@@ -166,16 +166,25 @@ class Follower:
 
 def in_use() -> ErrorBody:
     """The error of a key whose call nobody can tell anything of now."""
-    known = ERROR_CODES["idempotency_key_in_use"]
+    return key_error(
+        "idempotency_key_in_use",
+        "Another request with this Idempotency-Key was under way, and what became of it "
+        "cannot be told now; repeat the request.",
+        retry_after_ms=MS_PER_S,
+    )
+
+
+def key_error(code: str, message: str, *, retry_after_ms: int | None = None) -> ErrorBody:
+    """An error about an idempotency key; `retry_after_ms` where it may be asked for again."""
+    known = ERROR_CODES[code]
     return ErrorBody(
         status=known.status,
         type=known.type,
-        code="idempotency_key_in_use",
+        code=code,
         param="Idempotency-Key",
-        message="Another request with this Idempotency-Key was under way, and what became of it "
-        "cannot be told now; repeat the request.",
-        retryable=True,
-        retry_after_ms=MS_PER_S,
+        message=message,
+        retryable=retry_after_ms is not None,
+        retry_after_ms=retry_after_ms,
     )
 
 

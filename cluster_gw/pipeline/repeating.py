@@ -16,7 +16,6 @@ import msgspec
 
 from cluster_gw.canonical.request import ChatRequest
 from cluster_gw.core.cache_key import Keyed, NoKeyError, canonical_form
-from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.errors import (
     ClientFault,
     ErrorBody,
@@ -27,7 +26,7 @@ from cluster_gw.errors import (
 from cluster_gw.pipeline.cached import CACHE_OFF
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
-from cluster_gw.pipeline.following import Ended, Follower
+from cluster_gw.pipeline.following import Ended, Follower, key_error
 from cluster_gw.pipeline.headers import identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.tap import Tap
@@ -305,12 +304,8 @@ def replay_headers(exchange: Exchange) -> Headers:
 
 def conflict() -> ErrorBody:
     """The error of a key that stands for another request."""
-    known = ERROR_CODES["idempotency_key_conflict"]
-    return ErrorBody(
-        status=known.status,
-        type=known.type,
-        code="idempotency_key_conflict",
-        param="Idempotency-Key",
-        message="This Idempotency-Key was used for another request; repeat that one as it was, or "
+    return key_error(
+        "idempotency_key_conflict",
+        "This Idempotency-Key was used for another request; repeat that one as it was, or "
         "send a new key with this one.",
     )

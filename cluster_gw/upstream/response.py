@@ -1,7 +1,8 @@
 """One upstream answer while its body is being read: chunks as they come, decoded, or a `Fault`."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from cluster_gw.canonical.failure import Fault, FaultKind
 from cluster_gw.upstream.connection import Connection
@@ -9,7 +10,10 @@ from cluster_gw.upstream.faults import CLOSED
 from cluster_gw.upstream.incoming import Incoming
 from cluster_gw.wire.content_encoding import ContentDecoder, ContentEncodingError
 
+TOO_LARGE: Final = Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound")
+
 Taker = Callable[[bytes], bool]
+ReadChunk = Callable[[], Awaitable[bytes | Fault]]
 
 
 class UpstreamResponse(Incoming):
@@ -126,15 +130,8 @@ class UpstreamResponse(Incoming):
             max_bytes: bound of the decoded size in bytes; a larger answer is closed and is a
                 TOO_LARGE fault.
         """
-        body = bytearray()
-        while len(body) <= max_bytes:
-            chunk = await self.read_chunk()
-            if isinstance(chunk, Fault):
-                return chunk
-            if not chunk:
-                return bytes(body)
-            body += chunk
-        return self._break_off(Fault(kind=FaultKind.TOO_LARGE, message="answer above its bound"))
+        body = await read_to_end(self.read_chunk, max_bytes)
+        return self._break_off(body) if body is TOO_LARGE else body
 
     def close(self) -> None:
         """Ends the answer; aborts the connection unless the whole body had been received."""
@@ -185,3 +182,21 @@ class UpstreamResponse(Incoming):
         except ContentEncodingError:
             self._break_off(Fault(kind=FaultKind.MALFORMED, message="content coding is broken"))
             return b""
+
+
+async def read_to_end(read_chunk: ReadChunk, max_bytes: int) -> bytes | Fault:
+    """What a reader of chunks gives until there is no more; `TOO_LARGE` when that is above a bound.
+
+    Args:
+        read_chunk: gives the next bytes, none at the end.
+        max_bytes: of all of it.
+    """
+    body = bytearray()
+    while len(body) <= max_bytes:
+        chunk = await read_chunk()
+        if isinstance(chunk, Fault):
+            return chunk
+        if not chunk:
+            return bytes(body)
+        body += chunk
+    return TOO_LARGE

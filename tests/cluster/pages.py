@@ -4,8 +4,9 @@ import os
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.architecture.source_tree import ROOT
 from tests.fakes.admin import ENVIRON
@@ -39,3 +40,14 @@ def run_line(line: str, config_path: Path, **environ: str) -> str:
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
+
+
+def page_config(base_url: str) -> dict[str, Any]:
+    """One client, `app-a`, and one key of an upstream at that address."""
+    return {
+        "auth": {"mode": "keys"},
+        "providers": {"a": {"dialect": "openai", "base_url": base_url}},
+        "keys": [{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
+        "models": [{"provider": "a", "model": "one"}],
+        "clients": [{"id": "app-a", "key_sha256": sha256(b"sk-app").hexdigest()}],
+    }

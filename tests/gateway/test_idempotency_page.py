@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from hashlib import sha256
 from pathlib import Path
 
 import aiohttp
@@ -10,7 +9,7 @@ import msgspec
 import pytest
 
 from cluster_gw.telemetry import catalog
-from tests.cluster.pages import lines_of, run_line
+from tests.cluster.pages import lines_of, page_config, run_line
 from tests.fakes.gateway import Gateway
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.stepped_upstream import SteppedUpstream
@@ -28,13 +27,7 @@ async def test_each_line_of_the_page_shows_what_it_says(
     tmp_path: Path, upstream: SteppedUpstream, server: RedisServer, http: aiohttp.ClientSession
 ) -> None:
     look, every, forget = lines_of("docs/idempotency.md")
-    config = {
-        "auth": {"mode": "keys"},
-        "providers": {"a": {"dialect": "openai", "base_url": upstream.base_url}},
-        "keys": [{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
-        "models": [{"provider": "a", "model": "one"}],
-        "clients": [{"id": "app-a", "key_sha256": sha256(b"sk-app").hexdigest()}],
-    }
+    config = page_config(upstream.base_url)
     written = tmp_path / "cluster-gw.yaml"
     written.write_bytes(msgspec.json.encode({**config, "redis": {"url": server.url}}))
     headers = {"Authorization": "Bearer sk-app", "Idempotency_Key": "order-4711"}

@@ -3,14 +3,13 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
-from hashlib import sha256
 from pathlib import Path
 
 import aiohttp
 import msgspec
 import pytest
 
-from tests.cluster.pages import lines_of, run_line
+from tests.cluster.pages import lines_of, page_config, run_line
 from tests.fakes.chat_upstream import ChatUpstream
 from tests.fakes.gateway import Gateway
 from tests.fakes.redis_server import RedisServer
@@ -28,14 +27,7 @@ async def test_each_line_of_the_page_shows_what_it_says(
     tmp_path: Path, upstream: ChatUpstream, server: RedisServer, http: aiohttp.ClientSession
 ) -> None:
     all_of_client, of_session, drop = lines_of("docs/sessions.md")
-    config = {
-        "auth": {"mode": "keys"},
-        "providers": {"a": {"dialect": "openai", "base_url": upstream.base_url}},
-        "keys": [{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
-        "models": [{"provider": "a", "model": "one"}],
-        "clients": [{"id": "app-a", "key_sha256": sha256(b"sk-app").hexdigest()}],
-        "sessions": {"context_handoff": "on_model_switch"},
-    }
+    config = {**page_config(upstream.base_url), "sessions": {"context_handoff": "on_model_switch"}}
     written = tmp_path / "cluster-gw.yaml"
     written.write_bytes(msgspec.json.encode({**config, "redis": {"url": server.url}}))
 
