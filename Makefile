@@ -22,7 +22,7 @@ run: $(STAMP) ## start a gateway with simulated providers on 127.0.0.1:8080; Ctr
 demo: run ## the same as run
 
 test: setup tools lint types contracts ## everything that has to hold before a change is merged
-	@$(PYTEST) -m "not soak" -n 3 --dist loadgroup
+	@$(PYTEST) -m "not soak" -n 4 --dist loadgroup --no-loadscope-reorder
 
 check: lint types contracts fast ## the quick half of test: no worker processes, no SDKs
 

@@ -6,11 +6,14 @@ from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from cluster_gw.store.client import RedisClient
 from tests.fakes.group import SimulatedProvider
 from tests.fakes.redis_server import DURABLE, RedisServer, needed_redis
+from tests.lanes import Lanes, turn_of
 
+IS_SHARED: Final = "PYTEST_XDIST_WORKER" in os.environ
 STAND_BACK: Final = 5  # a quarter of the time where both want all of it
 
 # How long an example takes is no property: the machine has other work, and each test has its own
@@ -21,10 +24,23 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes | None:
+    """Lanes of our own in place of groups by mark."""
+    return Lanes(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, where several processes share the tests."""
+    if IS_SHARED:
+        items.sort(key=turn_of)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Beside tests that measure times all others stand back, where this process may come back."""
-    if "PYTEST_XDIST_WORKER" in os.environ and os.geteuid() == 0:
+    if IS_SHARED and os.geteuid() == 0:
         os.setpriority(os.PRIO_PROCESS, 0, 0 if measures_workers(item) else STAND_BACK)
 
 

@@ -20,7 +20,6 @@ from tests.sdk.pool import APP_KEY
 pytestmark = [
     pytest.mark.sdk,
     pytest.mark.timeout(120),  # the first test of a script may install packages
-    pytest.mark.xdist_group("sdk-matrix"),
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
 ]
 
