@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.remote import Producer
 
 from cluster_gw.store.client import RedisClient
 from tests.fakes.group import SimulatedProvider
@@ -25,7 +24,7 @@ settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes | None:
     """Lanes of our own in place of groups by mark."""
     return Lanes(config, log) if config.getoption("dist") == "loadgroup" else None
 

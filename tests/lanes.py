@@ -36,7 +36,7 @@ def turn_of(item: pytest.Item) -> int:
     return NAMES.index(lane) if lane in NAMES else len(NAMES)
 
 
-class Lanes(LoadScopeScheduling):
+class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """Deals out one lane after the other, in the order in which tests were collected."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -99,7 +99,16 @@ def text_of(whole: bytes, *, is_stream: bool) -> str | None:
 
 
 def late_s(got: Sequence[Got], share: float) -> float:
-    """By how much the first bytes of so large a share of all came after those of the leader."""
+    """By how much the first bytes of so large a share of all came after they could have come.
+
+    That is when the leader had the same: its first byte, or all of it for who asked for all at
+    once. What streams behind a leader that does not is held against the first of them.
+    """
     (leader,) = [one for one in got if one.cache == "MISS"]
-    behind = sorted(max(0.0, one.first_s - leader.first_s) for one in got if one is not leader)
+    first_s = leader.first_s if leader.is_stream else min(one.first_s for one in got)
+    behind = sorted(
+        max(0.0, one.first_s - (first_s if one.is_stream else leader.ended_s))
+        for one in got
+        if one is not leader
+    )
     return behind[min(len(behind) - 1, round(len(behind) * share))]
