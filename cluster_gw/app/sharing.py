@@ -8,6 +8,7 @@ from typing import Final
 
 from cluster_gw.app.base import Base
 from cluster_gw.app.coordination import Coordination
+from cluster_gw.app.fleet_metrics import FleetMetrics
 from cluster_gw.app.health import Health
 from cluster_gw.background.config_watch import LOOK_S as CONFIG_LOOK_S
 from cluster_gw.background.config_watch import ConfigWatch
@@ -27,6 +28,7 @@ from cluster_gw.pipeline.view import build_view
 from cluster_gw.server.serving import Current
 from cluster_gw.store.bars import Bars
 from cluster_gw.store.events import (
+    WELL,
     ConfigEvent,
     Event,
     HealthEvent,
@@ -106,6 +108,9 @@ class Sharing:
         self._when_read: list[Callable[[Reading], None]] = []
         redis.on_change(lambda is_up: self._look_soon(is_up=is_up))
         base.registry.on_read(self._read)
+        FleetMetrics(
+            base, current, board=health.board, plans=self._plans, coordination=coordination
+        )
 
     def when_read(self, tell: Callable[[Reading], None]) -> None:
         """Have `tell` called with each new snapshot."""
@@ -141,6 +146,9 @@ class Sharing:
             case HealthEvent():
                 self._bars.hear(event, self._base.clock.monotonic_s())
                 self._count("health", event)
+                if self._leadership.term is not None:  # one worker of all counts
+                    what = WELL.decode() if event.gate is None else event.gate.value
+                    self._base.registry.add(catalog.HEALTH_CHANGES, what)
             case ModelEvent():
                 self._health.models.hear(event)
                 self._count("model", event)

@@ -16,6 +16,8 @@ from cluster_gw.telemetry.registry import MOST_WAITING, Histogram, Registry
 from cluster_gw.units import US_PER_MS, US_PER_S
 
 REPEATED: Final = "idempotency"
+MOVES: Final = (("sticky", "pin_held"), ("pin on ", "pin_yielded"), ("explore", "explored"))
+"""Which moves of a ranking are counted, by how their reasons begin."""
 
 
 class Times(NamedTuple):
@@ -24,6 +26,7 @@ class Times(NamedTuple):
     whole: Histogram
     first_byte: Histogram
     overhead: Histogram
+    redis: Histogram
 
 
 class Recorder:
@@ -78,6 +81,8 @@ class Recorder:
                 registry.add(catalog.FALLBACKS, exchange.ranking.combo)
         if code is not None and served is None and code not in CLIENT_CODES:
             registry.add(catalog.EXHAUSTED, code)
+        if exchange.ranking.moves:
+            self._count_moves(exchange)
         self._log.hot(_line(exchange, status, code, duration_s))
         if exchange.cached is None or not exchange.cached.is_replayed:
             self._keeper.note(exchange, status, code, now_s)
@@ -93,6 +98,12 @@ class Recorder:
         line = _line(exchange, status, code, duration_s)
         self._log.hot(msgspec.structs.replace(line, cache=REPEATED))
 
+    def _count_moves(self, exchange: Exchange) -> None:
+        for move in exchange.ranking.moves:
+            for begin, kind in MOVES:
+                if move.reason.startswith(begin):
+                    self._registry.add(catalog.RANKING_MOVES, kind)
+
     def _observe(self, exchange: Exchange, duration_s: float) -> None:
         is_stream, spent = exchange.request.stream, exchange.spent
         times = self._modes.get(is_stream)
@@ -102,8 +113,10 @@ class Recorder:
                 whole=self._registry.histogram(catalog.REQUEST_SECONDS, mode),
                 first_byte=self._registry.histogram(catalog.FIRST_BYTE_SECONDS, mode),
                 overhead=self._registry.histogram(catalog.OVERHEAD_SECONDS),
+                redis=self._registry.histogram(catalog.REDIS_WAIT_SECONDS),
             )
         times.whole.observe(duration_s)
+        times.redis.observe(spent.redis_s)
         first_byte_s = spent.first_byte_s
         if first_byte_s is not None:
             times.first_byte.observe(first_byte_s)

@@ -115,6 +115,7 @@ class Inference:
             deps.log.event(
                 events.REQUEST_CRASHED, request_id=request_id, exception=type(exc).__name__
             )
+            deps.registry.add(catalog.CRASHES)
             await self._refuse(arrival, internal_error())
         finally:
             current.in_flight -= 1

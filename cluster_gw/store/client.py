@@ -27,6 +27,7 @@ from cluster_gw.store.lane import (
 from cluster_gw.store.link import Link
 from cluster_gw.store.packing import Template, bulk, template_of
 from cluster_gw.store.replies import ScriptMissingError
+from cluster_gw.store.script_times import ScriptTimes
 from cluster_gw.store.scripts import Script
 from cluster_gw.store.topology import Dialer, source_of
 from cluster_gw.store.unreadable import Unreadables, narrowed
@@ -102,6 +103,7 @@ class RedisClient:
     Attributes:
         lost: calls that ended with `StoreLostError`.
         unreadable: told of records that cannot be read.
+        times: of scripts that were run one by one.
         is_sharded: one part of it may be away while others are there.
 
     Raises:
@@ -119,6 +121,7 @@ class RedisClient:
         self.prefix = prefix
         self.deadline_s = deadline_s
         self.lost = 0
+        self.times = ScriptTimes()
         self._max_pending = max_pending
         self._was_up = False
         self._up = asyncio.Event()
@@ -184,8 +187,7 @@ class RedisClient:
         """Connect, trying again until `deadline_s`.
 
         Raises:
-            StoreLostError: not connected in time. The client keeps trying in the background until
-                it is closed.
+            StoreLostError: not connected in time; it goes on trying until it is closed.
         """
         self._route.start()
         try:
@@ -229,13 +231,11 @@ class RedisClient:
             lazy: whether it may wait up to 2 ms for company.
             until_s: loop time of a deadline that is nearer than the client's; None for none.
         """
-        lane = self._route.lane_for(template.route)
-        _send(lane, packed, sink, lazy=lazy, until_s=until_s)
+        _send(self._route.lane_for(template.route), packed, sink, lazy=lazy, until_s=until_s)
 
     def send_late(self, template: Template, load: Load, *, lazy: bool = False) -> None:
         """Queue a call of the template's script that packs itself when written; see `send`."""
-        lane = self._route.lane_for(template.route)
-        if lane is None:
+        if (lane := self._route.lane_for(template.route)) is None:
             load.set_exception(NotSentError("redis is away"))
         else:
             lane.send_late(load, lazy=lazy)
@@ -292,6 +292,7 @@ class RedisClient:
             raise known from None
         if not isinstance(reply, list):
             raise ScriptContractError(f"{template.script.name} did not answer a list")
+        self.times.note(template.script.name, loop.time() - until_s + self.deadline_s)
         return reply
 
     def load(self, script: Script) -> list[asyncio.Future[Reply]]:

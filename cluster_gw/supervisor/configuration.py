@@ -69,10 +69,12 @@ class Configuration:
             write_source(self.fd, source)
         except Exception as error:  # noqa: BLE001 - a file, even with a bug of ours, ends no group
             self._numbers.reloads["kept"] += 1
+            self._numbers.is_file_kept = True
             self._log.event(events.CONFIG_KEPT, faults=faults_of(error))
             return False
         self.version += 1
         self._numbers.reloads["changed"] += 1
+        self._numbers.is_file_kept = False
         fixed = [
             name
             for name in NEEDS_RESTART

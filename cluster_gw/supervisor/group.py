@@ -348,7 +348,9 @@ class Group:
         heard = await asyncio.gather(*(w.read_metrics(self._metrics) for w in self._workers))
         alive = sum(worker.child.pid is not None for worker in self._workers)
         self._numbers.lost_lines = self._log.lost_lines
-        own = self._numbers.families(workers_alive=alive, workers_heard=sum(heard))
+        own = self._numbers.families(
+            workers_wanted=len(self._workers), workers_alive=alive, workers_heard=sum(heard)
+        )
         return self._metrics.families(own)
 
     async def _end(

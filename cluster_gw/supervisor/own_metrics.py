@@ -1,6 +1,9 @@
 """What the parent itself counts."""
 
-from cluster_gw.telemetry.catalog import LOG_LINES_DROPPED, WORKERS
+from collections.abc import Mapping
+
+from cluster_gw.telemetry import catalog
+from cluster_gw.telemetry.catalog import Metric
 from cluster_gw.telemetry.registry import Family, Sample
 
 
@@ -11,49 +14,36 @@ class OwnNumbers:
         self.restarts: dict[str, int] = {}
         self.lost_lines = 0
         self.reloads: dict[str, int] = {"changed": 0, "kept": 0}
+        self.is_file_kept = False
 
-    def families(self, *, workers_alive: int, workers_heard: int) -> list[Family]:
+    def families(
+        self, *, workers_wanted: int, workers_alive: int, workers_heard: int
+    ) -> list[Family]:
         """Give them as metric families.
 
         Args:
+            workers_wanted: worker processes that there should be.
             workers_alive: worker processes that live.
             workers_heard: those of them that told their own numbers just now.
         """
         return [
-            Family(
-                name=WORKERS.name,
-                type=WORKERS.kind.value,
-                help=WORKERS.help,
-                samples=[Sample(labels={}, value=workers_heard)],
-            ),
-            Family(
-                name=LOG_LINES_DROPPED.name,
-                type=LOG_LINES_DROPPED.kind.value,
-                help=LOG_LINES_DROPPED.help,
-                samples=[Sample(labels={}, value=self.lost_lines)],
-            ),
-            Family(
-                name="gw_group_workers_count",
-                type="gauge",
-                help="Worker processes of this group that live.",
-                samples=[Sample(labels={}, value=workers_alive)],
-            ),
-            Family(
-                name="gw_child_restarts_total",
-                type="counter",
-                help="Processes that ended by themselves and were started again.",
-                samples=[
-                    Sample(labels={"child": name}, value=count)
-                    for name, count in sorted(self.restarts.items())
-                ],
-            ),
-            Family(
-                name="gw_config_reads_total",
-                type="counter",
-                help="Changed configurations by what became of them.",
-                samples=[
-                    Sample(labels={"result": name}, value=count)
-                    for name, count in self.reloads.items()
-                ],
-            ),
+            _family(catalog.WORKERS, {(): workers_heard}),
+            _family(catalog.LOG_LINES_DROPPED, {(): self.lost_lines}),
+            _family(catalog.GROUP_WORKERS, {(): workers_alive}),
+            _family(catalog.GROUP_WORKERS_WANTED, {(): workers_wanted}),
+            _family(catalog.CHILD_RESTARTS, {(name,): n for name, n in self.restarts.items()}),
+            _family(catalog.CONFIG_FILE_KEPT, {(): int(self.is_file_kept)}),
+            _family(catalog.CONFIG_READS, {(name,): n for name, n in self.reloads.items()}),
         ]
+
+
+def _family(metric: Metric, numbers: Mapping[tuple[str, ...], float]) -> Family:
+    return Family(
+        name=metric.name,
+        type=metric.kind.value,
+        help=metric.help,
+        samples=[
+            Sample(labels=dict(zip(metric.labels, labels, strict=True)), value=number)
+            for labels, number in sorted(numbers.items())
+        ],
+    )

@@ -88,6 +88,7 @@ SHARE_REFUSALS: Final = _counter(
 EXHAUSTED: Final = _counter(
     "gw_exhausted_total", "Requests that ended with an error of the pool, by code.", "code"
 )
+CRASHES: Final = _counter("gw_requests_crashed_total", "Requests that a bug of ours ended.")
 CLIENT_FAULTS: Final = _counter(
     "gw_client_faults_total", "Requests refused for what the client sent, by code.", "code"
 )
@@ -101,6 +102,12 @@ SETTLE_DRIFT_TOKENS: Final = _counter(
     "gw_settle_drift_tokens_total",
     "Absolute difference between estimate and fact over all settlements.",
     "provider",
+)
+RANKING_MOVES: Final = _counter(
+    "gw_ranking_moves_total",
+    "Requests whose ranking was changed for them: pin_held (stayed on the route of their run or "
+    "session), pin_yielded (could not), explored.",
+    "kind",
 )
 IN_FLIGHT: Final = _gauge("gw_in_flight_count", "Requests being served now.")
 SETTLEMENTS_PENDING: Final = _gauge(
@@ -149,6 +156,25 @@ REDIS_FLUSHES: Final = _counter("gw_redis_flushes_total", "Writes to Redis; call
 REDIS_LOST: Final = _counter("gw_redis_lost_total", "Calls whose outcome is unknown.")
 REDIS_RECONNECTS: Final = _counter("gw_redis_reconnects_total", "Connections made after a loss.")
 REDIS_UP: Final = _gauge("gw_redis_up_count", "Workers whose Redis connection is up.")
+REDIS_WAIT_SECONDS: Final = _histogram(
+    "gw_redis_wait_seconds",
+    "What a request waited for Redis before its answer, all calls together.",
+    EVENT_BUCKETS_S,
+)
+REDIS_SCRIPT_CALLS: Final = _counter(
+    "gw_redis_script_calls_total",
+    "Calls of scripts that a worker waited for one by one, by script; admissions and settlements "
+    "are only among them where they could not travel with others.",
+    "script",
+)
+REDIS_SCRIPT_SECONDS: Final = _counter(
+    "gw_redis_script_seconds_total", "How long these took, there and back.", "script"
+)
+CLOCK_OFFSET: Final = _gauge(
+    "gw_clock_offset_seconds",
+    "How far the clock of a worker is from that of Redis, either way; of several the most.",
+    merge=Merge.MAX,
+)
 CACHE_REQUESTS: Final = _counter(
     "gw_cache_requests_total",
     "Requests by what the response cache was to them: hit, miss, coalesced (got the answer that "
@@ -220,6 +246,71 @@ ALIVE_WORKERS: Final = _gauge(
 LEASES_REAPED: Final = _counter(
     "gw_leases_reaped_total", "Leases of dead workers whose concurrency slots were given back."
 )
+LEASES: Final = _gauge(
+    "gw_leases_count",
+    "Leases of all workers that hold a slot, by provider, as the snapshot says.",
+    "provider",
+    merge=Merge.MAX,
+)
+KEY_ROUTES: Final = _gauge(
+    "gw_key_routes_count",
+    "Routes of a key (label: 12 hex digits of SHA-256 of its id) by state: ok, half_open (has to "
+    "prove itself), or the gate that is closed.",
+    "provider",
+    "key",
+    "state",
+    merge=Merge.MAX,
+)
+KEY_USE: Final = _gauge(
+    "gw_key_use_ratio",
+    "Share of a limit that is used on a key: of several windows (models, key, account) the "
+    "fullest, by limit. As the snapshot says.",
+    "provider",
+    "key",
+    "limit",
+    merge=Merge.MAX,
+)
+WINDOWS_OVER: Final = _gauge(
+    "gw_windows_over_limit_count",
+    "Windows that count more requests than their limit: over-admission, or a limit that was "
+    "lowered lately, or use that was told later.",
+    "limit",
+    merge=Merge.MAX,
+)
+ROUTE_SUCCESS: Final = _gauge(
+    "gw_route_success_ratio",
+    "Mean of what is believed of a route's reliability, over all its keys.",
+    "provider",
+    "model",
+    merge=Merge.MAX,
+)
+ROUTE_SAMPLES: Final = _gauge(
+    "gw_route_samples_count",
+    "Attempts this rests on, by weight: one counts half after two days.",
+    "provider",
+    "model",
+    merge=Merge.MAX,
+)
+ROUTE_PENALTY: Final = _gauge(
+    "gw_route_penalty_count",
+    "Penalty points of a route's model.",
+    "provider",
+    "model",
+    merge=Merge.MAX,
+)
+ROUTE_TOKEN_SECONDS: Final = _gauge(
+    "gw_route_token_seconds",
+    "Mean time of an answer per output token, by the same weights.",
+    "provider",
+    "model",
+    merge=Merge.MAX,
+)
+HEALTH_CHANGES: Final = _counter(
+    "gw_health_changes_total",
+    "Changes of the health of keys and of models on them, by the gate that closed, or well. "
+    "Counted by the one worker of all that builds snapshots.",
+    "gate",
+)
 SNAPSHOT_VERSION: Final = _gauge(
     "gw_snapshot_version_count", "Version of the snapshot requests are ranked by.", merge=Merge.MAX
 )
@@ -275,6 +366,25 @@ MODEL_BENCHES: Final = _counter(
 LOG_LINES_DROPPED: Final = _counter(
     "gw_log_lines_dropped_total", "Log lines given up: nobody read the log, or not fast enough."
 )
+DRAINING: Final = _gauge(
+    "gw_draining_workers_count", "Workers that take no new requests and end open ones."
+)
 WORKERS: Final = _gauge("gw_workers_count", "Worker processes that answered this scrape.")
+
+GROUP_WORKERS: Final = _gauge("gw_group_workers_count", "Worker processes of this group that live.")
+GROUP_WORKERS_WANTED: Final = _gauge(
+    "gw_group_workers_wanted_count", "Worker processes that this group should have."
+)
+CHILD_RESTARTS: Final = _counter(
+    "gw_child_restarts_total", "Processes that ended by themselves and were started again.", "child"
+)
+CONFIG_READS: Final = _counter(
+    "gw_config_reads_total",
+    "Changed configuration files by what became of them: changed, or kept (the file is invalid).",
+    "result",
+)
+CONFIG_FILE_KEPT: Final = _gauge(
+    "gw_config_file_kept_count", "1 while the file as it stands is invalid, and an older one holds."
+)
 
 METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -5,7 +5,7 @@ values in the declared order.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -71,8 +71,11 @@ class Registry:
     """Holds the numbers of one worker."""
 
     def __init__(self) -> None:
+        # What never happened is told as 0 where it can be: no rise is seen from nothing.
         self._numbers: dict[Metric, dict[tuple[str, ...], float]] = {
-            m: {} for m in METRICS if m.kind is not MetricKind.HISTOGRAM
+            m: {(): 0} if m.kind is MetricKind.COUNTER and not m.labels else {}
+            for m in METRICS
+            if m.kind is not MetricKind.HISTOGRAM
         }
         self._histograms: dict[Metric, dict[tuple[str, ...], Histogram]] = {
             m: {} for m in METRICS if m.kind is MetricKind.HISTOGRAM
@@ -87,6 +90,10 @@ class Registry:
     def put(self, metric: Metric, *labels: str, value: float) -> None:
         """Set a gauge, or a counter that is kept elsewhere."""
         self._numbers[metric][labels] = value
+
+    def replace(self, metric: Metric, samples: Mapping[tuple[str, ...], float]) -> None:
+        """Set all samples of a gauge; what is not among them is not told any more."""
+        self._numbers[metric] = dict(samples)
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
         """Add one observation, in the metric's unit, to a histogram."""

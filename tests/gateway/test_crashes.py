@@ -5,6 +5,7 @@ import json
 import aiohttp
 import pytest
 
+from cluster_gw.telemetry import catalog
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post
 
@@ -31,3 +32,4 @@ async def test_a_bug_before_the_loop_is_a_500_in_the_clients_dialect(
     assert [event["exception"] for event in crashed] == ["RuntimeError"]
     assert after.status == 200
     assert gateway.current.in_flight == 0
+    assert gateway.registry.value(catalog.CRASHES) == 1
