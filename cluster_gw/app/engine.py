@@ -232,7 +232,7 @@ class Engine:
             ).sessions,
             repeating=Repeating(
                 Repeats(
-                    self._side.redis,
+                    self._side.answers,
                     self._scripts,
                     self._keys,
                     servers.seal,
@@ -245,7 +245,7 @@ class Engine:
             ),
             clock=clock,
         )
-        self.caches = CacheParts(base, self._side.redis, servers, current).serving(shell)
+        self.caches = CacheParts(base, self._side.answers, servers, current).serving(shell)
         self.deps = Deps(
             current=current,
             shell=shell,

@@ -2,6 +2,7 @@
 
 Records of requests and of conversations are kept there. Nothing that a limit depends on is, so the
 server may evict, and while it is away nothing is refused: what would have been kept is missing.
+Whole answers have a connection of their own in any case: they are large.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Final
 from cluster_gw.app.base import Servers
 from cluster_gw.errors import StoreLostError
 from cluster_gw.store.client import RedisClient
+from cluster_gw.store.second_client import SecondClient
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -32,6 +34,7 @@ class SideStore:
 
     Attributes:
         redis: what to call.
+        answers: likewise, for whole answers.
         setting: which one says where it is.
     """
 
@@ -47,6 +50,7 @@ class SideStore:
     ) -> None:
         url = servers.cache_url
         self.redis = shared if url is None else RedisClient(url, prefix=servers.prefix)
+        self.answers = self.redis if url is not None else SecondClient(servers.url, shared)
         self._is_own = url is not None
         self.setting = "redis.cache_url" if self._is_own else "redis.url"
         self._worker_id, self._log = worker_id, log
@@ -65,8 +69,10 @@ class SideStore:
             self._starting = asyncio.get_running_loop().create_task(self._start())
 
     async def stop(self) -> None:
-        """Close the connection, if it is one of its own."""
+        """Close the connections that are its own."""
         self._is_stopping = True
+        if not self._is_own:
+            await self.answers.close()
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)

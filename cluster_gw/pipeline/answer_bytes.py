@@ -113,7 +113,7 @@ class Tape:
     """What came of an answer so far.
 
     Args:
-        most_bytes: more is not kept.
+        most_bytes: more is not kept, but until it was handed on.
 
     Attributes:
         content_type: of it; None while nothing was recorded.
@@ -132,23 +132,24 @@ class Tape:
         if self._hand_on is not None:
             self._hand_on(piece)
         self._left_bytes -= len(piece)
-        if self._left_bytes < 0:
-            self.is_over = True
+        self.is_over = self._left_bytes < 0
+        if self.is_over and self._hand_on is not None:
             self._pieces.clear()
         else:
             self._pieces.append(piece)
 
     def hand_to(self, take: Callable[[bytes], None]) -> None:
         """Hand on what has come, and from now on what comes."""
-        if not self.is_over:
-            for piece in self._pieces:
-                take(piece)
-            self._hand_on = take
+        for piece in self._pieces:
+            take(piece)
+        self._hand_on = take
+        if self.is_over:
+            self._pieces.clear()
 
     @property
     def payload(self) -> bytes:
         """All of it; empty when it is over."""
-        return b"".join(self._pieces)
+        return b"" if self.is_over else b"".join(self._pieces)
 
 
 class TapedBytes:

@@ -1,7 +1,7 @@
 """The place of one request in the response cache: what was found, or who fetches the answer."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from hashlib import sha256
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ CACHE_OFF: Final = (CACHE, b"OFF")
 HIT: Final = (CACHE, b"HIT")
 MISS: Final = (CACHE, b"MISS")
 COALESCED: Final = (CACHE, b"COALESCED")
+GAVE_UP: Final = "gave_up"
+"""Why a lead ends whose request does."""
 MOST_TURNS: Final = 2  # to other places, each of which is one look more
 
 Looked = Found | Lead | Following | Unavailable
@@ -81,11 +83,19 @@ class Cached:
         self.look()
         return True
 
+    def outlives(self, when_alone: Callable[[], None]) -> bool:
+        """Whether the call that the request makes is to go on although its client has left.
+
+        Args:
+            when_alone: see `ResponseCache.goes_on`.
+        """
+        return self._lead is not None and self.store.goes_on(self._lead, when_alone)
+
     def settled(self) -> None:
         """The lead was published, finished or given up."""
         self._lead = None
 
-    def drop(self, why: str = "gave_up") -> None:
+    def drop(self, why: str = GAVE_UP) -> None:
         """Give back what the request holds. Safe to repeat."""
         if self._lead is not None:
             lead, self._lead = self._lead, None

@@ -15,16 +15,17 @@ from cluster_gw.core.cache_rules import Obstacle, Wish, obstacle_of
 from cluster_gw.core.outcome.exhaustion import stream_interrupted
 from cluster_gw.core.routing.context import RouteContext
 from cluster_gw.errors import ErrorBody, GatewayError
-from cluster_gw.pipeline.cached import HIT, MISS, Cached
+from cluster_gw.pipeline.cached import GAVE_UP, HIT, MISS, Cached
 from cluster_gw.pipeline.coalescing import FAILED, Follower
 from cluster_gw.pipeline.continuing_stream import Audience, OtherAnswerError
 from cluster_gw.pipeline.exchange import Exchange, Hints
 from cluster_gw.pipeline.failover import Failover
-from cluster_gw.pipeline.leading import Led
+from cluster_gw.pipeline.leading import Led, wants_kept
 from cluster_gw.pipeline.replaying import Replay, in_form, may_reform, target_of
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.shell import Shell
+from cluster_gw.pipeline.unhurried import Unhurried
 from cluster_gw.store.cache_codec import Entry
 from cluster_gw.store.cache_look import Found, Lead, Unavailable
 from cluster_gw.store.response_cache import ResponseCache
@@ -35,6 +36,7 @@ MOST_WAIT_S: Final = 30.0
 """For an answer that another request fetches; a stream that has begun is waited for longer."""
 INSTEAD: Final = b":instead"
 """What answers are called in whose place is one that is not given any more."""
+TOO_LATE: Final = "deadline_exceeded"
 MOST_FAILURES: Final = 2
 """Of those who fetch, of which the next one that follows is spared: with a third there would be
 a queue of failures, each as slow as the last."""
@@ -75,10 +77,14 @@ class Caches:
         policy = runtime.cache
         if hints.cache is Wish.OFF or not (policy.enabled or hints.cache is Wish.ON):
             return self._without("bypass")
+        resolved, routes = context.resolved, None
         obstacle = obstacle_of(context.request, policy.max_temperature)
+        if obstacle is None and wants_kept(context.request):
+            # Whoever followed would wait for an answer that only the first one may have.
+            is_kept = any(route.dialect is context.request.dialect for route in resolved.routes)
+            obstacle = Obstacle.STATE if is_kept else None
         if obstacle is not None:
             return self._without(obstacle)
-        resolved, routes = context.resolved, None
         if policy.is_shared and scope is not None and resolved.is_choice:
             routes = tuple(sorted(route.id for route in resolved.routes))
         keyed = Keyed(
@@ -107,7 +113,8 @@ class Caches:
         try:
             return await self._serve(exchange, audience, cached)
         except GatewayError as error:
-            cached.drop(FAILED)
+            # That its own client waits no longer says nothing of whoever asks next.
+            cached.drop(GAVE_UP if error.body.code == TOO_LATE else FAILED)
             if not audience.has_begun:
                 raise
             return await self._break_off(exchange, audience, error.body)
@@ -168,6 +175,10 @@ class Caches:
         """Fetch the answer, for all who ask the same."""
         exchange.cache_header = MISS
         self._count(cached, "miss")
+        if exchange.tap is None:  # else its client holds up nobody in any case
+            most_bytes = exchange.runtime.cache.most_entry_bytes
+            unhurried = Unhurried(lambda: self._store.is_awaited(lead), most_bytes)
+            audience.reply.rewire(unhurried.join)
         led = Led(
             self._shell,
             exchange,

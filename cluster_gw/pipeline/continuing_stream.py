@@ -1,27 +1,84 @@
 """A stream whose source dies in the middle, and goes on from another: no client gets a mix.
 
 What the client was told is known. Another answer goes on where that ends, if it begins with the
-very same words; else the stream ends with an error.
+very same words, calls and frames; else the stream ends with an error.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cluster_gw.canonical.events import StreamEvent
+from cluster_gw.canonical.events import StreamEvent, ToolCallDelta
 from cluster_gw.errors import ErrorBody
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.translation import stream_encoder
-from cluster_gw.providers.base import Provider, RewritingProvider
+from cluster_gw.providers.base import Provider, TrimmingProvider
 from cluster_gw.surfaces.base import StreamEncoder
 
 
 class OtherAnswerError(Exception):
     """Another answer does not go on where the first one ended."""
+
+
+class Kind(StrEnum):
+    """What a part of an answer is."""
+
+    FRAME = "frame"
+    THOUGHT = "thought"
+    TEXT = "text"
+    CALL = "call"
+    ARGUMENTS = "arguments"
+
+
+GROWING: Final = frozenset({Kind.THOUGHT, Kind.TEXT, Kind.ARGUMENTS})
+"""What comes in pieces that each answer cuts as it likes."""
+
+
+class Part(NamedTuple):
+    """What an event says, or a part of that.
+
+    Attributes:
+        kind: of it.
+        place: of which call, frame or kind of text; parts of one place that follow each other are
+            one.
+        words: all of it.
+    """
+
+    kind: Kind
+    place: int | bytes
+    words: str
+
+
+def parts_of(event: StreamEvent, *, is_native: bool) -> Iterator[Part]:
+    """What an event says, in order; of frames only where the client gets those of the upstream."""
+    if is_native and event.is_structure:
+        yield Part(Kind.FRAME, event.name, "")
+    if event.reasoning:
+        yield Part(Kind.THOUGHT, 0, event.reasoning)
+    if event.text:
+        yield Part(Kind.TEXT, int(event.is_refusal), event.text)
+    for call in event.tool_calls:
+        if call.id is not None or call.name is not None:
+            yield Part(Kind.CALL, call.index, call.name or "")
+        if call.arguments:
+            yield Part(Kind.ARGUMENTS, call.index, call.arguments)
+
+
+def is_rich(event: StreamEvent) -> bool:
+    """Whether an event says what nobody here can compare."""
+    return bool(
+        event.finish_reason
+        or event.has_media
+        or event.pieces
+        or event.signature
+        or event.lost
+        or event.unsaid
+    )
 
 
 class Said:
@@ -34,44 +91,29 @@ class Said:
     Attributes:
         encoder: likewise.
         is_native: likewise.
-        is_plain: nothing but text and reasoning.
+        is_plain: nothing that cannot be compared.
     """
 
     def __init__(self, encoder: StreamEncoder, *, is_native: bool) -> None:
         self.encoder = encoder
         self.is_native = is_native
         self.is_plain = True
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._parts: list[tuple[Kind, int | bytes, list[str]]] = []
 
     @property
-    def text(self) -> str:
+    def parts(self) -> list[Part]:
         """All of it."""
-        return "".join(self._text)
-
-    @property
-    def reasoning(self) -> str:
-        """All of it."""
-        return "".join(self._reasoning)
+        return [Part(kind, place, "".join(words)) for kind, place, words in self._parts]
 
     def add(self, event: StreamEvent) -> None:
         """More was told."""
-        if event.text:
-            self._text.append(event.text)
-        if event.reasoning:
-            self._reasoning.append(event.reasoning)
+        for kind, place, words in parts_of(event, is_native=self.is_native):
+            last = self._parts[-1] if self._parts else None
+            if kind in GROWING and last is not None and last[:2] == (kind, place):
+                last[2].append(words)
+            else:
+                self._parts.append((kind, place, [words]))
         self.is_plain = self.is_plain and not is_rich(event)
-
-
-def is_rich(event: StreamEvent) -> bool:
-    """Whether an event says more than words."""
-    return bool(
-        event.tool_calls
-        or event.finish_reason
-        or event.has_media
-        or event.pieces
-        or event.signature
-    )
 
 
 class NotingEncoder:
@@ -99,13 +141,13 @@ class GoingOn(NotingEncoder):
 
     Args:
         said: that.
-        codec: rewrites the frame in which it ends; None where frames are written anew.
+        codec: says the rest of a frame of which a part was told; None where there is no such thing.
     """
 
-    def __init__(self, said: Said, codec: RewritingProvider | None) -> None:
+    def __init__(self, said: Said, codec: TrimmingProvider | None) -> None:
         super().__init__(said)
         self._codec = codec
-        self._text, self._reasoning = said.text, said.reasoning
+        self._told = said.parts[::-1]  # the next one is the last
 
     def encode(self, event: StreamEvent, extensions: Mapping[str, Any] | None = None) -> bytes:
         """The bytes of what is new in one event.
@@ -113,18 +155,20 @@ class GoingOn(NotingEncoder):
         Raises:
             OtherAnswerError: it is another answer.
         """
-        if not (self._text or self._reasoning):
+        if not self._told:
             return super().encode(event, extensions)
-        self._reasoning, reasoning = beyond(self._reasoning, event.reasoning)
-        self._text, text = beyond(self._text, event.text)
-        rest = msgspec.structs.replace(event, reasoning=reasoning, text=text)
-        is_behind = bool(self._text or self._reasoning)
-        if is_behind and (is_rich(event) or rest.text or rest.reasoning):
+        if is_rich(event):
             raise OtherAnswerError
-        if not (rest.text or rest.reasoning or is_rich(event)):
+        given = list(parts_of(event, is_native=self._said.is_native))
+        fresh = [one for one in map(self._beyond, given) if one is not None]
+        if not fresh:
             return b""
-        if self._codec is not None and event.raw:
-            rest = msgspec.structs.replace(rest, raw=self._codec.reframed(event.raw, rest))
+        rest = with_parts(event, fresh)
+        if self._said.is_native:
+            raw = None if self._codec is None else self._codec.trimmed(event.raw, rest)
+            if raw is None:
+                raise OtherAnswerError
+            rest = msgspec.structs.replace(rest, raw=raw)
         return super().encode(rest, extensions)
 
     def done(self) -> bytes:
@@ -133,21 +177,51 @@ class GoingOn(NotingEncoder):
         Raises:
             OtherAnswerError: it ended before it had said what was told.
         """
-        if self._text or self._reasoning:
+        if self._told:
             raise OtherAnswerError
         return super().done()
 
+    def _beyond(self, part: Part) -> Part | None:
+        """What of a part is new; None for nothing.
 
-def beyond(told: str, text: str) -> tuple[str, str]:
-    """What of a text that was told is still to come again, and what is new.
+        Raises:
+            OtherAnswerError: it is not what was told.
+        """
+        if not self._told:
+            return part
+        kind, place, words = self._told.pop()
+        length = min(len(words), len(part.words)) if kind in GROWING else len(words)
+        if (kind, place, words[:length]) != (part.kind, part.place, part.words[:length]):
+            raise OtherAnswerError
+        if kind not in GROWING:
+            if words != part.words:
+                raise OtherAnswerError
+            return None
+        if length < len(words):
+            self._told.append(Part(kind, place, words[length:]))
+        if length == len(part.words):
+            return None
+        if self._told:  # something else was told behind these words
+            raise OtherAnswerError
+        return Part(kind, place, part.words[length:])
 
-    Raises:
-        OtherAnswerError: neither begins with the other.
-    """
-    length = min(len(told), len(text))
-    if told[:length] != text[:length]:
-        raise OtherAnswerError
-    return told[length:], text[length:]
+
+def with_parts(event: StreamEvent, parts: list[Part]) -> StreamEvent:
+    """An event that says no more than some of its parts."""
+    by_kind: dict[Kind, str] = {part.kind: part.words for part in parts}
+    calls: list[ToolCallDelta] = []
+    for call in event.tool_calls:
+        own = {part.kind: part.words for part in parts if part.place == call.index}
+        head = call if Kind.CALL in own else msgspec.structs.replace(call, id=None, name=None)
+        if Kind.CALL in own or Kind.ARGUMENTS in own:
+            calls.append(msgspec.structs.replace(head, arguments=own.get(Kind.ARGUMENTS, "")))
+    return msgspec.structs.replace(
+        event,
+        reasoning=by_kind.get(Kind.THOUGHT, ""),
+        text=by_kind.get(Kind.TEXT, ""),
+        tool_calls=tuple(calls),
+        is_structure=Kind.FRAME in by_kind,
+    )
 
 
 class ContinuedReply(Reply):
@@ -209,10 +283,9 @@ class Audience:
         if not self.has_begun or said is None:
             self.said = Said(encoder, is_native=is_native)
             return NotingEncoder(self.said)
-        codec = rewriting(target.codec) if is_native else None
-        if not said.is_plain or said.is_native is not is_native or (is_native and codec is None):
+        if not said.is_plain or said.is_native is not is_native:
             raise OtherAnswerError
-        return GoingOn(said, codec)
+        return GoingOn(said, trimming(target.codec))
 
     def last_words(self, exchange: Exchange, error: ErrorBody) -> bytes:
         """What ends a stream that nobody goes on with."""
@@ -221,6 +294,6 @@ class Audience:
         return self.said.encoder.error(error, exchange.id)
 
 
-def rewriting(codec: Provider) -> RewritingProvider | None:
-    """The codec, if it can say other words in a frame."""
-    return codec if isinstance(codec, RewritingProvider) else None
+def trimming(codec: Provider) -> TrimmingProvider | None:
+    """The codec, if it can say less in a frame."""
+    return codec if isinstance(codec, TrimmingProvider) else None

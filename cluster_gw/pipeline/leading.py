@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster_gw.canonical.events import Completion, StreamEvent, Usage
-from cluster_gw.canonical.request import Dialect
+from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.core.cache_rules import is_whole
 from cluster_gw.core.outcome.tally import Tally
 from cluster_gw.pipeline.answer_bytes import Tape, TapedBytes
@@ -17,6 +17,7 @@ from cluster_gw.pipeline.coalescing import NOT_SHARED
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.failover import Failover
 from cluster_gw.pipeline.opened import AnswerBytes, Opened, OpenStream
+from cluster_gw.pipeline.relay import Relay
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.shell import Shell
 from cluster_gw.pipeline.translation import UNREADABLE
@@ -78,17 +79,23 @@ class Led(Failover):
         self._lead = lead
         self._settle = settle
         self._is_shared = False
+        self._relayed: Attempt | None = None
 
     async def _relay(self, attempt: Attempt, stream: OpenStream) -> None:
         self._share(attempt)
+        self._relayed = attempt
         await super()._relay(attempt, stream)
-        if self._stream_code is None and not self._exchange.client_gone:
-            self._keep(attempt, None)
+
+    async def _finish(self, relay: Relay, last: bytes) -> None:
+        # All has come: nobody else waits for this client to read it.
+        if self._stream_code is None and self._relayed is not None:
+            self._keep(self._relayed, None)
+        await super()._finish(relay, last)
 
     async def _answer(self, attempt: Attempt, completion: Completion) -> None:
         self._share(attempt)
-        await super()._answer(attempt, completion)
         self._keep(attempt, completion)
+        await super()._answer(attempt, completion)
 
     def _share(self, attempt: Attempt) -> None:
         """The answer is this one: whoever follows gets what has come of it, and what comes."""
@@ -125,8 +132,13 @@ def may_share(exchange: Exchange, attempt: Attempt) -> bool:
     request, target = exchange.request, attempt.target
     if attempt.amended is not None:
         return False
-    is_kept = request.dialect is target.dialect is Dialect.OPENAI_RESPONSES
-    return not is_kept or bytes(request.fields.get("store", b"true")) == b"false"
+    return request.dialect is not target.dialect or not wants_kept(request)
+
+
+def wants_kept(request: ChatRequest) -> bool:
+    """Whether a vendor of the client's API keeps the answer for it: it does unless told not to."""
+    is_asked = request.dialect is Dialect.OPENAI_RESPONSES
+    return is_asked and bytes(request.fields.get("store", b"true")) != b"false"
 
 
 def entry_of(

@@ -30,6 +30,7 @@ from cluster_gw.pipeline.following import Ended, Follower, key_error
 from cluster_gw.pipeline.headers import identity_headers
 from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.tap import Tap
+from cluster_gw.pipeline.unhurried import Unhurried
 from cluster_gw.pipeline.vendor_headers import id_headers
 from cluster_gw.store.cache_codec import stored_bytes
 from cluster_gw.store.repeats import (
@@ -52,6 +53,8 @@ STATE: Final = b"x-gw-idempotency"
 NEW: Final = (STATE, b"NEW")
 REPLAY: Final = ((b"x-routed-via", b"idempotency"), CACHE_OFF, (STATE, b"REPLAY"))
 OFF: Final = (STATE, b"OFF")
+EVENTS: Final = b":"
+"""How what keeps a stream of events open begins."""
 TOGETHER_S: Final = 0.02  # pieces of so long leave together
 KEEP_TRIES: Final = 3
 AGAIN_S: Final = 0.3
@@ -161,6 +164,7 @@ class Repeating:
         most_bytes = exchange.runtime.idempotency.most_bytes
         comment = exchange.surface.encode_keepalive()
         tap = Tap([NEW], ignored=comment, most_bytes=most_bytes)
+        reply.rewire(Unhurried(lambda: True, most_bytes).join)
         reply.rewire(tap.join)
         exchange.tap = tap
         self._count("taken")
@@ -261,26 +265,31 @@ class Feed:
 
 def ticket_of(exchange: Exchange) -> Ticket:
     """What a request shows, its key and what it asks as digests."""
+    surface = exchange.surface
+    between = surface.encode_keepalive() if exchange.request.stream else EVENTS
     return Ticket(
         client=exchange.client,
         key=sha256(exchange.hints.repeat_key or b"").hexdigest(),
-        body=body_digest(exchange.surface.kind, exchange.request),
+        body=body_digest(surface.kind, exchange.request, is_events=between.startswith(EVENTS)),
     )
 
 
-def body_digest(kind: str, request: ChatRequest) -> str:
+def body_digest(kind: str, request: ChatRequest, *, is_events: bool = True) -> str:
     """A digest of what a request asks: by meaning, or by bytes where that cannot be told.
 
     Args:
         kind: of its surface.
         request: to it.
+        is_events: whether a stream is wanted as events, else as an array.
     """
     try:
         asked = canonical_form(Keyed(surface=kind, request=request))
     except NoKeyError:
         members = sorted((name, bytes(raw)) for name, raw in request.fields.items())
         asked = repr((kind, request.model, members)).encode()
-    form = (request.stream, request.include_usage)
+    form: tuple[object, ...] = (request.stream, request.include_usage)
+    if not is_events:
+        form += ("array",)
     return sha256(b"%b %b" % (repr(form).encode(), asked)).hexdigest()
 
 

@@ -77,6 +77,8 @@ class Replay:
             OtherAnswerError: it is not the answer that the client was told the beginning of.
         """
         attempt = self._attempt(target, source)
+        if target.recalls is not None or self._exchange.session is not None:
+            self._shell.sessions.listen(self._exchange, attempt)
         started_s = self._shell.clock.monotonic_s()
         opened = await attempt.open()
         self._exchange.spent.waiting_s += self._shell.clock.monotonic_s() - started_s
@@ -109,8 +111,7 @@ class Replay:
 
     async def _answer(self, attempt: Attempt, completion: Completion) -> None:
         exchange, reply, target = self._exchange, self._audience.reply, attempt.target
-        if exchange.tap is not None:
-            exchange.tap.finish = completion.finish_reason
+        self._told(attempt, completion.finish_reason, completion)
         headers = self._headers(target, is_stream=False)
         body = answer_body(
             exchange, target, completion, attempt.answer, self._extensions(), self._now_s()
@@ -132,8 +133,7 @@ class Replay:
             fault = await relay.run(reply, headers)
             if fault is None:
                 last = encoder.done()
-                if exchange.tap is not None:
-                    exchange.tap.finish = attempt.tally.finish_reason
+                self._told(attempt, attempt.tally.finish_reason, None)
             elif fault.kind is FaultKind.CLIENT_GONE:
                 exchange.client_gone = self._audience.reply.is_done = True
                 return True
@@ -147,6 +147,13 @@ class Replay:
         if not await relay.finish(reply, last):
             exchange.client_gone = True
         return True
+
+    def _told(self, attempt: Attempt, finish: str | None, completion: Completion | None) -> None:
+        """The answer is whole: the next request of this conversation may need some of it."""
+        if attempt.heard is not None:
+            self._shell.sessions.keep(self._exchange, attempt, completion)
+        if self._exchange.tap is not None:
+            self._exchange.tap.finish = finish
 
     def _headers(self, target: Target, *, is_stream: bool) -> Headers:
         exchange, clock = self._exchange, self._shell.clock

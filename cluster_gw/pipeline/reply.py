@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-WriteNow = Callable[[bytes], bool]
+WriteNow = Callable[..., bool]
 AnswerNow = Callable[[int, Sequence[tuple[bytes, bytes]], bytes], bool]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]

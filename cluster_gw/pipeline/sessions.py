@@ -135,8 +135,12 @@ class Sessions:
             return session, context
         return session, msgspec.structs.replace(context, demand=with_room(context.demand))
 
-    async def prepare(self, exchange: Exchange, attempt: Attempt) -> None:
-        """Put into an attempt's request what its target wants to see, and listen to its answer."""
+    def listen(self, exchange: Exchange, attempt: Attempt) -> Recalls | None:
+        """Listen to an attempt's answer, if later requests may need some of it.
+
+        Returns:
+            What its target wants to see again of earlier ones.
+        """
         target, request, session = attempt.target, exchange.request, exchange.session
         policy = exchange.runtime.sessions
         recalls = wanted(target, request, policy)
@@ -149,6 +153,12 @@ class Sessions:
             if wants_all:
                 words = MOST_ARGUMENTS
             attempt.heard = Heard(most_thoughts=thoughts, most_words=words)
+        return recalls
+
+    async def prepare(self, exchange: Exchange, attempt: Attempt) -> None:
+        """Put into an attempt's request what its target wants to see, and listen to its answer."""
+        target, request, session = attempt.target, exchange.request, exchange.session
+        recalls = self.listen(exchange, attempt)
         note = None
         if session is not None and session.prior is not None and session.concerns(target):
             note = note_of(session.prior)

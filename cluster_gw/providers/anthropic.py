@@ -6,14 +6,14 @@ import msgspec
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
 from cluster_gw.providers.anthropic_conversation import request_json
 from cluster_gw.providers.anthropic_errors import vendor_fault
 from cluster_gw.providers.anthropic_facts import answer_of, body_of, completion_of
-from cluster_gw.providers.anthropic_forms import as_stream, as_whole
+from cluster_gw.providers.anthropic_forms import as_stream, as_whole, trimmed
 from cluster_gw.providers.anthropic_stream import AnthropicStreamDecoder
 from cluster_gw.providers.codec import ProviderCodec, unread_fault
 from cluster_gw.providers.notes import Notes
@@ -114,6 +114,10 @@ class AnthropicProvider(ProviderCodec):
         if answer.type == "error" or answer.content is None:
             return no_answer(body, secret)
         return completion_of(body, answer)
+
+    def trimmed(self, frame: bytes, event: StreamEvent) -> bytes | None:
+        """A frame with the rest of its words."""
+        return trimmed(frame, event)
 
     def as_stream(self, body: bytes) -> bytes | None:
         """The stream of a whole answer."""

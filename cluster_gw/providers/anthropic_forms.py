@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any, write
 from cluster_gw.wire.sse import SseFramer, encode_event
 
 ENDS: Final = ("stop_reason", "stop_sequence")
 CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+READ_APART: Final = frozenset({"type", "delta", "usage"})
+"""Members of the frame that tells the end; others, as `context_management`, are the answer's."""
 TEXTS: Final = (("text", "text_delta"), ("thinking", "thinking_delta"))
 UNREAD: Final = (InvalidJsonError, UnexpectedShapeError, LookupError, AttributeError, TypeError)
 
@@ -78,15 +81,20 @@ def as_whole(stream: bytes) -> bytes | None:
             elif kind == "message_delta":
                 message |= told["delta"]
                 message["usage"] = {**(message.get("usage") or {}), **(told.get("usage") or {})}
+                message |= {name: one for name, one in told.items() if name not in READ_APART}
             elif kind == "message_stop":
-                for index, text in written.items():
-                    blocks[index]["input"] = read_any(text.encode() or b"{}")
-                return write({**message, "content": [blocks[at] for at in sorted(blocks)]})
+                blocks = {at: whole_block(blocks[at], written.get(at, "")) for at in sorted(blocks)}
+                return write({**message, "content": list(blocks.values())})
             elif kind not in {"ping", "content_block_stop"}:
                 return None
     except UNREAD:
         return None
     return None
+
+
+def whole_block(block: Json, arguments: str) -> Json:
+    """A block with the arguments of its call; where none came they came with its beginning."""
+    return {**block, "input": read_any(arguments.encode())} if arguments else block
 
 
 def grow(index: int, delta: Json, blocks: dict[int, Json], written: dict[int, str]) -> None:
@@ -105,3 +113,17 @@ def grow(index: int, delta: Json, blocks: dict[int, Json], written: dict[int, st
     else:
         name = {told: name for name, told in TEXTS}[kind]
         block[name] += delta[name]
+
+
+def trimmed(frame: bytes, event: StreamEvent) -> bytes | None:
+    """A frame of words, or of a piece of a call, with the rest of them; None for any other."""
+    document: Json = read_any(frame)
+    if document.get("type") != "content_block_delta":
+        return None
+    given = {
+        "text": event.text,
+        "thinking": event.reasoning,
+        "partial_json": "".join(call.arguments for call in event.tool_calls),
+    }
+    delta = {name: given.get(name, one) for name, one in document["delta"].items()}
+    return write({**document, "delta": delta})

@@ -72,6 +72,19 @@ class RewritingProvider(Protocol):
 
 
 @runtime_checkable
+class TrimmingProvider(Protocol):
+    """A codec that can say less in a frame of its dialect."""
+
+    def trimmed(self, frame: bytes, event: StreamEvent) -> bytes | None:
+        """A frame that says what is left of it; None for one that cannot.
+
+        Args:
+            frame: of a stream.
+            event: the end of what it says: words, or arguments of calls.
+        """
+
+
+@runtime_checkable
 class ReformingProvider(Protocol):
     """A codec that can tell a whole answer as a stream, and the reverse, if nothing gets lost.
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers.codec import ProviderCodec, unread_fault
@@ -14,7 +14,7 @@ from cluster_gw.providers.gemini_answer import answer_of, completion_of
 from cluster_gw.providers.gemini_contents import takes_no_system, wants_signatures, with_proofs
 from cluster_gw.providers.gemini_conversation import fold, request_json
 from cluster_gw.providers.gemini_facts import broken_fault, document_of, has_error, read_body
-from cluster_gw.providers.gemini_forms import as_stream, as_whole
+from cluster_gw.providers.gemini_forms import as_stream, as_whole, trimmed
 from cluster_gw.providers.gemini_stream import GeminiStreamDecoder
 from cluster_gw.providers.notes import Notes
 from cluster_gw.providers.openai_errors import document_of as any_document
@@ -108,6 +108,10 @@ class GeminiProvider(ProviderCodec):
             document = document_of(answer)
             return in_band_fault(read_error(document) or ErrorFacts(), document, secret)
         return completion_of(body, answer, secret)
+
+    def trimmed(self, frame: bytes, event: StreamEvent) -> bytes | None:
+        """A frame with the rest of its words."""
+        return trimmed(frame, event)
 
     def as_stream(self, body: bytes) -> bytes | None:
         """The stream of a whole answer."""

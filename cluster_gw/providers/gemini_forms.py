@@ -6,11 +6,17 @@ stream of one.
 
 from typing import Any, Final
 
+from cluster_gw.canonical.events import StreamEvent
 from cluster_gw.wire.json_codec import InvalidJsonError, UnexpectedShapeError, read_any, write
 from cluster_gw.wire.sse import SseFramer, encode_data
 
 PLAIN: Final = frozenset({"text", "thought"})
 """Members of a part that is joined to the one before; signed ones and all others stand alone."""
+
+LATEST: Final = frozenset(
+    {"finishReason", "finishMessage", "index", "safetyRatings", "tokenCount", "avgLogprobs"}
+)
+"""Members of a candidate of which the last frame has the word; others are told once."""
 
 Json = dict[str, Any]
 
@@ -45,7 +51,11 @@ def as_whole(stream: bytes) -> bytes | None:
 
 
 def take(candidate: Json, said: Json) -> None:
-    """Add to a candidate what a frame says of it."""
+    """Add to a candidate what a frame says of it.
+
+    Raises:
+        TypeError: it says two things of one member, such as other sources each time.
+    """
     content = candidate.setdefault("content", {"parts": []})
     for name, one in (said.get("content") or {}).items():
         if name != "parts":
@@ -58,4 +68,23 @@ def take(candidate: Json, said: Json) -> None:
             parts[-1] = {**before, "text": before["text"] + part.get("text", "")}
         else:
             parts.append(part)
-    candidate |= {name: one for name, one in said.items() if name != "content"}
+    for name, one in said.items():
+        if name == "content":
+            continue
+        if name not in LATEST and candidate.get(name, one) != one:
+            raise TypeError(name)  # nobody here knows how to tell both at once
+        candidate[name] = one
+
+
+def trimmed(frame: bytes, event: StreamEvent) -> bytes | None:
+    """A frame of words with the rest of them; None for any other: calls are told whole."""
+    if event.tool_calls or not event.is_plain:
+        return None
+    document: Json = read_any(frame)
+    told = [
+        *([{"text": event.reasoning, "thought": True}] if event.reasoning else []),
+        *([{"text": event.text}] if event.text else []),
+    ]
+    candidate, *others = document["candidates"]
+    content = {**candidate["content"], "parts": told}
+    return write({**document, "candidates": [{**candidate, "content": content}, *others]})

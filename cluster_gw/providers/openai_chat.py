@@ -145,6 +145,10 @@ class OpenAIChatProvider(OpenAICodec):
         """A frame with the words of an event."""
         return reframed(frame, event)
 
+    def trimmed(self, frame: bytes, event: StreamEvent) -> bytes | None:
+        """A frame with the rest of its words."""
+        return reframed(frame, event)
+
     def narrowed(self, frame: bytes, place: int, index: int, *, has_usage: bool) -> bytes:
         """A frame of several answers with one of them alone."""
         return narrowed(frame, place, index, has_usage=has_usage)

@@ -7,7 +7,7 @@ import msgspec
 
 from cluster_gw.canonical.answer import Answer
 from cluster_gw.canonical.conversation import Conversation, Translated
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, StreamEvent
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.providers import quirks
@@ -16,7 +16,7 @@ from cluster_gw.providers.openai_codec import OpenAICodec
 from cluster_gw.providers.openai_errors import document_of, malformed_fault, told_fault
 from cluster_gw.providers.openai_responses_answer import answer_of, completion_of, read_response
 from cluster_gw.providers.openai_responses_conversation import request_json
-from cluster_gw.providers.openai_responses_forms import as_whole
+from cluster_gw.providers.openai_responses_forms import as_whole, trimmed
 from cluster_gw.providers.openai_responses_stream import ResponsesStreamDecoder
 from cluster_gw.providers.openai_stream import NO_ERROR
 from cluster_gw.wire.json_codec import (
@@ -122,6 +122,10 @@ class OpenAIResponsesProvider(OpenAICodec):
         if has_error or answer.status == FAILED or answer.output is None:
             return no_answer(body, self._token_of(secret))
         return completion_of(body, answer)
+
+    def trimmed(self, frame: bytes, event: StreamEvent) -> bytes | None:
+        """A frame with the rest of its words."""
+        return trimmed(frame, event)
 
     def as_stream(self, body: bytes) -> bytes | None:  # noqa: ARG002 - there is none
         """None: how an answer came about cannot be told from its end."""

@@ -23,7 +23,8 @@ ANSWER_NOW: Final = "cluster_gw.answer_now"
 to wait, so that nothing was written and `send` must be awaited instead."""
 WRITE_NOW: Final = "cluster_gw.write_now"
 """ASGI extension: call it with the next bytes of a body that has begun; False when they would have
-to wait, so that nothing was written and `send` must be awaited instead."""
+to wait, so that nothing was written and `send` must be awaited instead. With a second argument they
+need not wait while fewer bytes than that are unread, and with `more=False` they are the last."""
 WHEN_LEFT: Final = "cluster_gw.when_left"
 """ASGI extension: call it with a function that is then called once if the client leaves before its
 answer is complete; with None when nobody needs to know any more."""
@@ -130,14 +131,20 @@ class Cycle(RequestResponseCycle):
         self._write_body(body, more=False)
         return True
 
-    def write_now(self, part: bytes) -> bool:
+    def write_now(self, part: bytes, most_bytes: int = 0, *, more: bool = True) -> bool:
         """See `WRITE_NOW`."""
-        if self.flow.write_paused or self.disconnected or not self.response_started:
+        if self.flow.write_paused and not self._has_room(most_bytes):
+            return False
+        if self.disconnected or not self.response_started:
             return False
         if self.response_complete:
             raise RuntimeError("bytes after the end of an answer")
-        self._write_body(part, more=True)
+        self._write_body(part, more=more)
         return True
+
+    def _has_room(self, most_bytes: int) -> bool:
+        """Whether fewer bytes than that wait for the client to read them."""
+        return most_bytes > 0 and int(self.transport.get_write_buffer_size()) < most_bytes
 
     async def send(self, message: Any) -> None:
         """Send a part of the answer (ASGI); waits while the client's socket is full."""

@@ -5,6 +5,7 @@ phase it is.
 """
 
 import asyncio
+import functools
 import math
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from types import MappingProxyType
@@ -217,12 +218,10 @@ class Inference:
         task, reply, shell = asyncio.current_task(), arrival.reply, self._deps.shell
 
         def left() -> None:
-            if exchange.tap is not None:  # it may be asked for again, and goes on to its end
+            if is_awaited(exchange, task):
                 self._deps.registry.add(catalog.CLIENT_GONE, "awaited")
                 return
-            exchange.client_gone = True
-            if task is not None:
-                task.cancel()
+            end(exchange, task)
 
         stop_watching = watch_departure(arrival.scope, arrival.receive, left)
         status, code = 0, None
@@ -313,3 +312,21 @@ class Inference:
         await send_error(
             reply, self._surface, error, label=arrival.label, request_id=arrival.id, extra=extra
         )
+
+
+def is_awaited(exchange: Exchange, task: "asyncio.Task[Any] | None") -> bool:
+    """Whether a request goes on although its client has left.
+
+    It does while others wait for its answer, and to its end where that may be asked for again.
+    """
+    cached = exchange.cached
+    if cached is None or exchange.tap is not None:
+        return exchange.tap is not None
+    return cached.outlives(functools.partial(end, exchange, task))
+
+
+def end(exchange: Exchange, task: "asyncio.Task[Any] | None") -> None:
+    """End a request that nobody waits for."""
+    exchange.client_gone = True
+    if task is not None:
+        task.cancel()

@@ -1,6 +1,7 @@
 """An answer that is still coming, for everybody in this worker who waits for the same."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -12,6 +13,8 @@ HEAD: Final = b"h"
 BYTES: Final = b"b"
 END: Final = b"e"
 ELEMENT_BYTES: Final = 256 * 1024
+SHARED_BYTES: Final = 16 * 1_048_576
+"""Of an answer that somebody reads along, where that is more than may be stored."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -38,7 +41,8 @@ class Tail:
     Args:
         digest: of the request.
         token: of the lead.
-        most_bytes: more than that is not kept for others.
+        most_bytes: more than that is not kept for who may yet come, and at most `SHARED_BYTES` (or
+            that, if it is more) for who reads it.
 
     Attributes:
         digest: of the request.
@@ -46,6 +50,8 @@ class Tail:
         pieces: in order.
         end: how it ended; None while it goes on.
         readers: feeds that are read.
+        is_read_elsewhere: another worker reads along.
+        when_alone: called when nobody reads any more what still comes; None for nothing.
     """
 
     def __init__(self, digest: str, token: int, most_bytes: int) -> None:
@@ -54,7 +60,10 @@ class Tail:
         self.pieces: list[Piece] = []
         self.end: Ended | Lost | None = None
         self.readers = 0
+        self.is_read_elsewhere = False
+        self.when_alone: Callable[[], None] | None = None
         self._left_bytes = most_bytes
+        self._spare_bytes = max(0, SHARED_BYTES - most_bytes)
         self._waiting: list[asyncio.Future[None]] = []
 
     def add(self, piece: Piece) -> None:
@@ -63,11 +72,24 @@ class Tail:
             return
         if isinstance(piece, bytes):
             self._left_bytes -= len(piece)
-            if self._left_bytes < 0:
+            spare_bytes = self._spare_bytes if self.is_awaited else 0
+            if self._left_bytes + spare_bytes < 0:
                 self.close(Lost("too_large"))
                 return
         self.pieces.append(piece)
         self._wake()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody reads it."""
+        return self.readers > 0 or self.is_read_elsewhere
+
+    def leave(self) -> None:
+        """One that read it does so no longer."""
+        self.readers -= 1
+        if self.when_alone is not None and self.end is None and not self.is_awaited:
+            when_alone, self.when_alone = self.when_alone, None
+            when_alone()
 
     def close(self, end: Ended | Lost) -> None:
         """Nothing more comes; the first call counts."""
@@ -135,8 +157,8 @@ class Feed:
     def close(self) -> None:
         """Nobody reads it any more. Safe to repeat."""
         if self._tail is not None:
-            self._tail.readers -= 1
-            self._tail = None
+            tail, self._tail = self._tail, None
+            tail.leave()
 
 
 class FeedCodec:

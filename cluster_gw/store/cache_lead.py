@@ -79,7 +79,7 @@ class Leading:
 
     def follow(self) -> None:
         """Another worker reads along from now on."""
-        self.is_followed = True
+        self.is_followed = self.tail.is_read_elsewhere = True
         self._push()
 
     def check(self) -> None:

@@ -215,6 +215,29 @@ class ResponseCache:
             leading.lose(why)
             self._count("gave_up")
 
+    def is_awaited(self, lead: Lead) -> bool:
+        """Whether others wait for the answer of a lead.
+
+        Args:
+            lead: of this caller.
+        """
+        leading = self._leading(lead)
+        return leading is not None and leading.tail.is_awaited
+
+    def goes_on(self, lead: Lead, when_alone: Callable[[], None]) -> bool:
+        """Whether others wait for the answer of a lead whose own client has left.
+
+        Args:
+            lead: of this caller.
+            when_alone: called once none of them does any more; where another worker reads along
+                not at all: that reads to the end.
+        """
+        leading = self._leading(lead)
+        if leading is None or not leading.tail.is_awaited:
+            return False
+        leading.tail.when_alone = when_alone
+        return True
+
     def follow(self, following: Following) -> Feed:
         """Read along what somebody else fetches, from the beginning."""
         leading, tail = self._leads.get(following.digest), self._tails.get(following.digest)

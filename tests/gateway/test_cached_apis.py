@@ -137,3 +137,17 @@ async def test_vectors_are_kept_too(
     assert [cache for cache, _ in told] == ["MISS", "HIT", "MISS"]
     assert told[0][1] == told[1][1]
     assert upstream.asked["openai"] == 2
+
+
+async def test_an_answer_that_its_vendor_keeps_is_nobody_elses(
+    gateway: Gateway, upstream: EveryDialect, http: aiohttp.ClientSession
+) -> None:
+    told = []
+    for provider in ("openai-responses", "openai"):
+        for _ in range(2):
+            body = {"model": f"{provider}/say", "input": "hello"}
+            async with http.post(f"{gateway.base_url}/v1/responses", json=body) as response:
+                told.append(response.headers["X-Gw-Cache"])
+            await gateway.engine.caches.settle()
+
+    assert told == ["OFF", "OFF", "MISS", "HIT"]

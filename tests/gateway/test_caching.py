@@ -1,5 +1,6 @@
 """What the response cache does for the clients of one worker."""
 
+import re
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Any
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
+from cluster_gw.store.client import RedisClient
 from cluster_gw.telemetry import catalog
 from tests.fakes.chat_upstream import USAGE, ChatUpstream, calling
 from tests.fakes.gateway import Gateway
@@ -307,15 +309,23 @@ async def test_an_answer_that_ends_soon_is_fetched_anew_while_it_is_still_given(
     ]
 
 
-async def test_a_hit_costs_one_round_trip(
+async def test_a_hit_costs_one_round_trip_and_none_where_admissions_go(
     start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
 ) -> None:
     gateway = await start(**caching(upstream), telemetry=NO_RECORDS)
+    redis = gateway.engine.redis
     await ask(http, gateway, chat())
-    hits, before = 50, gateway.engine.redis.calls
+    hits, before, calls = 50, await scripts_run(redis), redis.calls
     for _ in range(hits):
         assert (await ask(http, gateway, chat()))[0] == "HIT"
 
     # What the worker does besides, each second, is a few calls.
-    assert hits <= gateway.engine.redis.calls - before < 2 * hits
+    assert redis.calls - calls < hits
+    assert hits <= await scripts_run(redis) - before < 2 * hits
     assert len(upstream.bodies) == 1
+
+
+async def scripts_run(redis: RedisClient) -> int:
+    """How many calls of scripts the server has had."""
+    told = re.findall(rb"cmdstat_evalsha:calls=(\d+)", await redis.call("INFO", "commandstats"))
+    return sum(map(int, told))

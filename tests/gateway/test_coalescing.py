@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from cluster_gw.telemetry import catalog
 from tests.fakes.gateway import Gateway
 from tests.fakes.held_upstream import HeldUpstream
 from tests.fakes.waiting import until_soon
@@ -105,24 +106,20 @@ async def test_streams_follow_a_whole_answer_too(
     assert len(upstream.bodies) == 1
 
 
-@pytest.mark.parametrize("is_broken", [True, False])
-async def test_when_the_leader_ends_in_the_middle_each_client_still_gets_one_whole_answer(
-    is_broken: bool, gateway: Gateway, upstream: HeldUpstream, http: aiohttp.ClientSession
+async def test_when_the_call_breaks_in_the_middle_who_follows_still_gets_one_whole_answer(
+    gateway: Gateway, upstream: HeldUpstream, http: aiohttp.ClientSession
 ) -> None:
     upstream.hold_after = HELLO
     leader, *followers = await listening(http, gateway, upstream, 3)
-    upstream.is_broken = is_broken
+    upstream.is_broken = True
     upstream.hold_after = None
-    if is_broken:
-        upstream.go.set()
-    else:
-        await leader.leave()
-    await asyncio.gather(leader.task, *(one.task for one in followers), return_exceptions=True)
+    upstream.go.set()
+    await asyncio.gather(leader.task, *(one.task for one in followers))
 
     for one in followers:
         assert said_in(one.body)["content"] == "Hello there", one.body
         assert one.body.count(b"Hello") == 1
-    assert (b"stream_interrupted" in leader.body) is is_broken
+    assert b"stream_interrupted" in leader.body
     assert len(upstream.bodies) == 2
 
 
@@ -131,15 +128,101 @@ async def test_nobody_gets_the_end_of_another_answer(
 ) -> None:
     upstream.hold_after = HELLO
     leader, *followers = await listening(http, gateway, upstream, 3)
+    upstream.is_broken = True
     upstream.hold_after = None
     upstream.message = {"role": "assistant", "content": "Hullo there"}
-    await leader.leave()
-    await asyncio.gather(*(one.task for one in followers))
+    upstream.go.set()
+    await asyncio.gather(leader.task, *(one.task for one in followers))
 
     for one in followers:
         *_, last = frames(one.body)
         assert msgspec.json.decode(last)["error"]["code"] == "stream_interrupted"
         assert b"Hullo" not in one.body
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+async def test_a_client_that_leaves_does_not_end_a_call_that_others_wait_for(
+    is_stream: bool, gateway: Gateway, upstream: HeldUpstream, http: aiohttp.ClientSession
+) -> None:
+    upstream.hold_after = HELLO
+    request = chat(stream=is_stream)
+    leader = Listener(http, gateway, request)
+    await until_soon(lambda: upstream.held == 1 and is_stream is bool(leader.body))
+    followers = [Listener(http, gateway, request) for _ in range(2)]
+    await until_soon(lambda: gateway.current.in_flight == 3)
+    await until_soon(lambda: all(one.body == leader.body for one in followers))
+    upstream.message = {"role": "assistant", "content": "Hullo there"}  # of another call
+    await leader.leave()
+    await until_soon(lambda: gateway.registry.value(catalog.CLIENT_GONE, "awaited") == 1)
+    upstream.go.set()
+    await asyncio.gather(*(one.task for one in followers))
+    await gateway.engine.caches.settle()
+    again, _ = await post(http, gateway.base_url, request)
+
+    assert {one.header for one in followers} <= {"COALESCED", "HIT"}
+    assert all(b"stream_interrupted" not in one.body for one in followers)
+    assert all((b"[DONE]" in one.body) is is_stream for one in followers)
+    assert len(upstream.bodies) == 1
+    assert again.headers["X-Gw-Cache"] == "HIT"
+
+
+async def test_a_call_that_nobody_waits_for_any_more_ends(
+    gateway: Gateway, upstream: HeldUpstream, http: aiohttp.ClientSession
+) -> None:
+    upstream.hold_after = HELLO
+    leader, first, second = await listening(http, gateway, upstream, 2)
+    await first.leave()
+    await leader.leave()
+    await until_soon(lambda: gateway.current.in_flight == 2)
+    assert upstream.held == 1
+    await second.leave()
+
+    await until_soon(lambda: gateway.current.in_flight == 0)
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+async def test_an_answer_that_is_too_large_to_be_stored_is_still_one_call_for_all(
+    is_stream: bool, start: Start, upstream: HeldUpstream, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start(**caching(upstream, max_entry_mb=0.0006))
+    upstream.message = {"role": "assistant", "content": "Hello " * 100}
+    upstream.hold_after = HELLO
+    leader = Listener(http, gateway, chat(stream=is_stream))
+    await until_soon(lambda: upstream.held == 1)
+    followers = [Listener(http, gateway, chat(stream=stream)) for stream in (True, False)]
+    await until_soon(lambda: gateway.current.in_flight == 3)
+    upstream.go.set()
+    await asyncio.gather(leader.task, *(one.task for one in followers))
+    await gateway.engine.caches.settle()
+    upstream.hold_after = None
+    again, _ = await post(http, gateway.base_url, chat())
+
+    assert [one.header for one in followers] == ["COALESCED", "COALESCED"]
+    assert said_in(followers[0].body)["content"] == "Hello " * 100
+    assert again.headers["X-Gw-Cache"] == "MISS"
+    assert len(upstream.bodies) == 2
+
+
+async def test_readers_of_another_worker_get_all_of_it_too(
+    start: Start, upstream: HeldUpstream, http: aiohttp.ClientSession
+) -> None:
+    """Although the first client has left, and the answer is larger than what may be stored."""
+    config = caching(upstream, max_entry_mb=0.0006)
+    one, other = [await start(**config, prefix="apart") for _ in range(2)]
+    said = "Hello " * 100
+    upstream.message, upstream.hold_after = {"role": "assistant", "content": said}, HELLO
+    leader = Listener(http, one, STREAM)
+    await until_soon(lambda: upstream.held == 1 and b"Hello" in leader.body)
+    follower = Listener(http, other, STREAM)
+    await until_soon(lambda: follower.body == leader.body)
+    upstream.message = {"role": "assistant", "content": "Hullo"}  # of another call
+    await leader.leave()
+    await until_soon(lambda: one.registry.value(catalog.CLIENT_GONE, "awaited") == 1)
+    upstream.go.set()
+    await follower.task
+
+    assert said_in(follower.body)["content"] == said
+    assert len(upstream.bodies) == 1
 
 
 async def test_errors_are_not_shared(
@@ -156,6 +239,25 @@ async def test_errors_are_not_shared(
 
     assert [one.status for one in followers] == [200, 200, 200]
     assert len(upstream.bodies) <= 4
+
+
+async def test_clients_that_wait_less_than_others_do_not_count_as_failures(
+    gateway: Gateway, upstream: HeldUpstream, http: aiohttp.ClientSession
+) -> None:
+    upstream.hold_after = HELLO
+    asking = []
+    for timeout in ("300ms", "800ms", "60s", "60s"):
+        headers = {"X_Gw_Timeout": timeout}
+        asking.append(asyncio.create_task(post(http, gateway.base_url, chat(), **headers)))
+        await until_soon(lambda: gateway.current.in_flight == len(asking))
+        await until_soon(lambda: upstream.held == 1)
+    first, second = [await one for one in asking[:2]]
+    await until_soon(lambda: upstream.held == 3)  # it does not hear that callers leave
+    upstream.go.set()
+    rest = [await one for one in asking[2:]]
+
+    assert [one.status for one, _ in (first, second, *rest)] == [504, 504, 200, 200]
+    assert {one.headers["X-Gw-Cache"] for one, _ in rest} == {"MISS", "COALESCED"}
 
 
 async def test_a_follower_that_leaves_only_leaves(

@@ -74,3 +74,18 @@ async def test_every_api_has_it(path: str, start: Start, http: aiohttp.ClientSes
     assert answers[0] == answers[1]
     assert answers[0][0] == 200
     assert state == "REPLAY"
+
+
+async def test_a_stream_of_events_is_not_repeated_as_an_array(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start()
+    url = f"{gateway.base_url}/v1beta/models/auto:streamGenerateContent"
+    body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    statuses = []
+    for query in ("?alt=sse", "", "?alt=sse"):
+        async with http.post(url + query, json=body, headers={"Idempotency-Key": KEY}) as response:
+            statuses.append(response.status)
+        await is_kept(gateway)
+
+    assert statuses == [200, 409, 200]

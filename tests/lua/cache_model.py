@@ -146,7 +146,7 @@ class IndexModel:
         if size > max_bytes:
             return [0, "too_large"]
         flushed = [self.flushed.get(key, 0) for key in ("", f"c{whose[0]}", f"m{whose[1]}")]
-        if 0 < begun_ms <= max(flushed):
+        if 0 < begun_ms <= max(flushed) <= now_ms + SLACK_MS:
             return [0, "flushed"]
         for ended in [n for n, one in self.stored.items() if one.ends_ms <= now_ms - SLACK_MS]:
             del self.stored[ended]

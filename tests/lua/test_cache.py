@@ -276,6 +276,14 @@ def test_what_was_begun_before_a_flush_is_not_stored_after_it(
     assert other[1] == ("flushed" if whose == ("-", "-") else "ok")
 
 
+def test_a_flush_by_a_clock_that_stepped_back_since_keeps_nothing_out(cache: CacheScripts) -> None:
+    cache.flush_all("-", "-")
+    near_ms, past_ms = NOW_MS - 5_000, NOW_MS - 5_001  # clocks of servers differ a little
+
+    assert cache.admit("a", begun_ms=near_ms, now_ms=near_ms) == [0, "flushed"]
+    assert cache.admit("a", begun_ms=past_ms, now_ms=past_ms) == [1, "ok"]
+
+
 def test_an_index_that_a_server_has_lost_in_part_begins_anew(cache: CacheScripts) -> None:
     cache.admit("a", 900)
     cache.redis.delete(KEYS.cache_index()[0])
