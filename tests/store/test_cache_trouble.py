@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster_gw.store.cache_feed import Ended, FeedCodec, Lost
+from cluster_gw.store.cache_feed import SHARED_BYTES, Ended, FeedCodec, Lost
 from cluster_gw.store.cache_index import Admitted, Bounds, Counted
 from cluster_gw.store.cache_lead import LONGEST_S as LONGEST_LEAD_S
 from cluster_gw.store.cache_lead import QUIET_RENEW_S
@@ -262,17 +262,24 @@ async def test_a_leader_that_was_overtaken_still_feeds_those_who_follow_here(
     assert cache.counts["not_stored_stale"] == 1
 
 
+@pytest.mark.parametrize(("is_read", "most_bytes"), [(False, 1_000_000), (True, SHARED_BYTES)])
 async def test_an_answer_that_is_too_large_is_given_up_while_it_comes(
-    cache: ResponseCache,
+    is_read: bool, most_bytes: int, cache: ResponseCache
 ) -> None:
     lead = await lead_of(cache)
-    reading = asyncio.create_task(read_out(cache.follow(Following(DIGEST, lead.token))))
-    for _ in range(11):
-        cache.feed(lead, b"x" * 100_000)
+    feed = cache.follow(Following(DIGEST, lead.token))
+    if not is_read:
+        feed.close()
+    half = b"x" * (most_bytes // 2)
+    cache.feed(lead, half)
+    cache.feed(lead, half)
+    assert isinstance(await cache.look(DIGEST), Following)
+    cache.feed(lead, b"x")
 
-    _, read, end = await reading
-    assert len(read) <= 1_000_000
-    assert end == Lost("too_large")
+    if is_read:
+        _, read, end = await read_out(feed)
+        assert (len(read), end) == (most_bytes, Lost("too_large"))
+    await asyncio.sleep(0)  # whoever asks does so in a task of its own
     assert not await cache.publish(lead, entry_of(), ttl_s=60.0)
     assert isinstance(await cache.look(DIGEST), Lead)
 
