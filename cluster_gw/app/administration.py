@@ -5,6 +5,8 @@ from cluster_gw.app.editing import Editing
 from cluster_gw.app.engine import Engine
 from cluster_gw.app.key_reports import KeyReports
 from cluster_gw.server.admin.desk import Desk
+from cluster_gw.store.audit import Audit
+from cluster_gw.store.pins import Pins
 
 
 def build_desk(engine: Engine, configuration: Configuration) -> Desk:
@@ -14,6 +16,7 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         engine: its inner parts.
         configuration: what is in force there.
     """
+    base = engine.base
     editor = Editing(
         configuration,
         engine.overlays,
@@ -30,4 +33,8 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         windows=engine.windows,
         health=KeyReports(engine.deps.current, engine.health, engine.deps.log),
         cache=engine.cache_index,
+        audit=Audit(base.redis, base.scripts, base.keys),
+        fleet=engine.coordination.fleet,
+        pins=Pins(base.redis, base.keys, monotonic_s=base.clock.monotonic_s),
+        server_ms=engine.coordination.server_clock_ms,
     )

@@ -7,7 +7,9 @@ everything as it was; nothing that is learned or counted lives here.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cluster_gw.app.base import Base as Tools
 from cluster_gw.app.serving import build_serving
+from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.errors import faults_of
 from cluster_gw.pipeline.targets import NO_TARGETS
 from cluster_gw.server.serving import Current, Serving
@@ -15,7 +17,7 @@ from cluster_gw.settings import Settings
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import Dropped, Merged, Table, merge, patches_of, read_table
 from cluster_gw.settings.shown import show
-from cluster_gw.store.overlays import NO_OVERLAY, Overlay, config_version
+from cluster_gw.store.overlays import NO_OVERLAY, Overlay, Overlays, config_version
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
@@ -133,3 +135,20 @@ class Configuration:
 
     def _read(self) -> None:
         self._registry.put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))
+
+
+def watch_config(base: Tools, overlays: Overlays) -> ConfigWatch:
+    """Watch what is changed of the configuration; what is unusual goes to the log."""
+    log, worker = base.log, base.worker_id
+    return ConfigWatch(
+        overlays,
+        on_unreadable=lambda detail: log.event(
+            events.CONFIG_UNREADABLE, worker=worker, detail=detail
+        ),
+        on_restored=lambda version: log.event(
+            events.CONFIG_RESTORED, worker=worker, overlay_version=version
+        ),
+        on_superseded=lambda version: log.event(
+            events.CONFIG_SUPERSEDED, worker=worker, overlay_version=version
+        ),
+    )

@@ -10,7 +10,7 @@ from cluster_gw.app.configuration import Configuration
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
-from cluster_gw.server.admin.editor import Change, DroppedPatch
+from cluster_gw.server.admin.editor import Change, ClientKeys, DroppedPatch
 from cluster_gw.settings import build_catalog
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import (
@@ -22,10 +22,11 @@ from cluster_gw.settings.overlay import (
     with_epochs,
     write_table,
 )
-from cluster_gw.settings.patches import EPOCHS, Patch
+from cluster_gw.settings.patches import CLIENT_KEYS, EPOCHS, MADE_CLIENTS, Patch
 from cluster_gw.store.overlays import Overlay, Overlays, config_version
 from cluster_gw.units import ComboId
 
+CREDENTIALS: Final = frozenset({MADE_CLIENTS, CLIENT_KEYS})
 TRIES: Final = 30  # others change something at the same time, each of them once
 SHOWN_FAULTS: Final = 5
 VALID_MS: Final = 1000  # the caller is answered before
@@ -82,6 +83,12 @@ class Editing:
         """What holds, without secrets."""
         return self._configuration.shown()
 
+    def client_keys(self, client: str) -> ClientKeys:
+        """What is stored of the keys of a client that is there."""
+        found = next(one for one in self._configuration.settings.clients if one.id == client)
+        previous = [(one.key_sha256, one.until_ms) for one in found.previous_keys]
+        return ClientKeys(present=found.key_sha256, previous=tuple(previous))
+
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""
         table = self._configuration.table
@@ -93,6 +100,12 @@ class Editing:
             DroppedPatch(patch=one.patch.name, faults=one.faults)
             for one in self._configuration.dropped
         ]
+
+    async def expect(self, seen: int) -> None:
+        """Look whether the configuration still has a version; see `Editor.expect`."""
+        await self._watch.read()
+        if seen != config_version(self._watch.known):
+            raise self._conflict()
 
     async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; see `Editor.write`."""
@@ -118,6 +131,7 @@ class Editing:
         gone = [
             Change(noun=noun, id=name, fields={}, remove=True)
             for noun, ids in self.patches().items()
+            if noun not in CREDENTIALS  # no key comes back by the way, and no client is lost
             for name in ids
         ]
         await self.write(gone, seen)

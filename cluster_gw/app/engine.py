@@ -8,6 +8,7 @@ from typing import Final
 
 from cluster_gw.app.base import Base, Servers
 from cluster_gw.app.caching import CacheParts
+from cluster_gw.app.configuration import watch_config
 from cluster_gw.app.coordination import Coordination
 from cluster_gw.app.health import Health
 from cluster_gw.app.penalties import Penalties
@@ -18,7 +19,6 @@ from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.side_store import SideStore
 from cluster_gw.app.standby import Standby
 from cluster_gw.app.windows import Windows
-from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
 from cluster_gw.core.routing.posterior import seed_chance
@@ -51,14 +51,14 @@ from cluster_gw.store.cursor import Cursors
 from cluster_gw.store.estimates import Estimates
 from cluster_gw.store.gates import Gates
 from cluster_gw.store.keys import Keys
-from cluster_gw.store.meta import open_schema
+from cluster_gw.store.meta import check_schema, open_schema
 from cluster_gw.store.overlays import Overlays
 from cluster_gw.store.repeats import Repeats
 from cluster_gw.store.request_records import RequestRecords
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.strangers import Strangers
 from cluster_gw.store.tallies import FLUSH_S
-from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.upstream.client import UpstreamClient
@@ -80,6 +80,7 @@ class Engine:
         lost: what is let in while Redis is away.
 
     Attributes:
+        base: its tools.
         redis: the worker's client.
         health: of models over all their keys, and of keys.
         penalties: what is held against routes, for operators.
@@ -128,7 +129,7 @@ class Engine:
         self._upstream = UpstreamClient(
             reuse=current.serving.runtime.reuse, chance=random.SystemRandom().random
         )
-        base = Base(
+        base = self.base = Base(
             redis=self.redis,
             scripts=self._scripts,
             keys=self._keys,
@@ -296,6 +297,22 @@ class Engine:
         await self._standby.look()
         return True
 
+    async def visit(self) -> None:
+        """Connect for a look from outside: nobody takes this for a worker.
+
+        Raises:
+            StoreLostError: Redis is away.
+            ScriptContractError: a newer version writes what this one would misread.
+        """
+        self.coordination.stay_unlisted()
+        await self._upstream.start()
+        self._sharing.start()
+        self._side.start()
+        await self.redis.start(REDIS_START_S)
+        await check_schema(self.redis, self._keys)
+        await self.config_watch.read()
+        await self._sharing.follow()
+
     async def open_schema(self) -> None:
         """Register the schema this worker writes.
 
@@ -376,23 +393,6 @@ def strangers_of(base: Base, alone: Alone) -> Strangers:
     strangers = Strangers(base.redis, base.scripts, base.keys)
     strangers.go_on_with(alone)
     return strangers
-
-
-def watch_config(base: Base, overlays: Overlays) -> ConfigWatch:
-    """Watch what is changed of the configuration; what is unusual goes to the log."""
-    log, worker = base.log, base.worker_id
-    return ConfigWatch(
-        overlays,
-        on_unreadable=lambda detail: log.event(
-            events.CONFIG_UNREADABLE, worker=worker, detail=detail
-        ),
-        on_restored=lambda version: log.event(
-            events.CONFIG_RESTORED, worker=worker, overlay_version=version
-        ),
-        on_superseded=lambda version: log.event(
-            events.CONFIG_SUPERSEDED, worker=worker, overlay_version=version
-        ),
-    )
 
 
 def wall_ms() -> int:

@@ -177,6 +177,10 @@ def _client(client: ClientSettings, routes: Catalog) -> Client:
     return Client(
         id=ClientId(client.id),
         key_digest=bytes.fromhex(client.key_sha256),
+        previous=tuple(
+            [(bytes.fromhex(one.key_sha256), one.until_ms) for one in client.previous_keys]
+        ),
+        is_enabled=client.enabled,
         scope=scope,
         detail=client.detail,
         allowance=_allowance(client.limits),

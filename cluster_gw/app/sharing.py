@@ -30,6 +30,7 @@ from cluster_gw.store.bars import Bars
 from cluster_gw.store.events import (
     WELL,
     ConfigEvent,
+    DrainEvent,
     Event,
     HealthEvent,
     ModelEvent,
@@ -161,6 +162,9 @@ class Sharing:
             case StatusEvent():
                 self._health.status_watch.look_soon()
                 self._count("status", event)
+            case DrainEvent():
+                self._coordination.report_soon()
+                self._count("drain", event)
             case SnapshotEvent():
                 self._hearing.tell(event.version)
                 self._follower.look_soon()
@@ -186,6 +190,10 @@ class Sharing:
             self._follower.look_soon()
             self._health.status_watch.look_soon()
             self._config_watch.look_soon()
+
+    async def follow(self) -> None:
+        """Read the present snapshot, and rank by it."""
+        await self._follower.look()
 
     async def _follow(self) -> None:
         await self._follower.look()

@@ -8,9 +8,14 @@ from cluster_gw.store.membership import Membership
 
 
 class Heartbeat:
-    """Beats, and misses a beat while Redis is away."""
+    """Beats, and misses a beat while Redis is away.
+
+    Attributes:
+        is_silent: whether it never beats.
+    """
 
     def __init__(self, membership: Membership) -> None:
+        self.is_silent = False
         self._membership = membership
         self._when_lost: list[Callable[[StoreLostError], None]] = []
         self._extra: asyncio.Task[None] | None = None
@@ -29,6 +34,8 @@ class Heartbeat:
 
     def beat_soon(self) -> None:
         """Beat out of turn, in the background: Redis was away and is back."""
+        if self.is_silent:
+            return
         self._extra = asyncio.get_running_loop().create_task(self.beat())
 
     async def stop(self) -> None:

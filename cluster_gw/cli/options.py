@@ -19,6 +19,12 @@ config_option: Final = click.option(
 json_option: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON instead of text."
 )
+version_option: Final = click.option(
+    "--if-match",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Change nothing unless config_version is N.",
+)
 parent_option: Final = click.option("--parent-pid", type=int, hidden=True)
 
 

@@ -4,7 +4,8 @@ Only SHA-256 digests of client keys are known here. A digest finds its client by
 is then compared in constant time; a wrong key and an unknown one take the same path.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Final
@@ -22,11 +23,19 @@ EVERYTHING: Final = "*"
 ANONYMOUS: Final = ClientId("anonymous")
 
 
+def now_ms() -> float:
+    """Milliseconds since the epoch."""
+    return time.time() * MS_PER_S
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """An app that may use the gateway.
 
     Attributes:
         key_digest: SHA-256 of its key; empty for the anonymous client of `auth.mode: none`.
+        previous: digests of keys that it had before, and until when (ms since the epoch) they are
+            taken.
+        is_enabled: whether any of them is taken.
         scope: names it may ask for as `model`; None means everything.
         detail: it may see how its requests were routed.
         allowance: its limits, None when it has none.
@@ -35,6 +44,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     id: ClientId
     key_digest: bytes = b""
+    previous: tuple[tuple[bytes, int], ...] = ()
+    is_enabled: bool = True
     scope: frozenset[str] | None = None
     detail: bool = False
     allowance: Allowance | None = None
@@ -51,14 +62,23 @@ class Clients:
     Args:
         clients: the configured clients.
         is_open: no credential is asked for; refused elsewhere on a host that others can reach.
+        wall_ms: clock by which previous keys end, ms since the epoch.
 
     Attributes:
         limited: clients that have limits of their own.
         shares: of those that may take a part of a key's limits only.
     """
 
-    def __init__(self, clients: Iterable[Client], *, is_open: bool) -> None:
+    def __init__(
+        self,
+        clients: Iterable[Client],
+        *,
+        is_open: bool,
+        wall_ms: Callable[[], float] = now_ms,
+    ) -> None:
         self._by_prefix: dict[bytes, list[Client]] = {}
+        self._previous: dict[bytes, list[Client]] = {}
+        self._wall_ms = wall_ms
         self.limited: list[ClientId] = []
         self.shares: list[ClientShare] = []
         for client in clients:
@@ -66,7 +86,11 @@ class Clients:
                 self.limited.append(client.id)
             if client.share is not None:
                 self.shares.append(client.share)
+            if not client.is_enabled:
+                continue
             self._by_prefix.setdefault(client.key_digest[:PREFIX_BYTES], []).append(client)
+            for digest, _ in client.previous:
+                self._previous.setdefault(digest[:PREFIX_BYTES], []).append(client)
         # Credentials that were found right, one for each client at most: hashing costs more than
         # the rest. A look-up tells no more by its time than that a key is wrong.
         self._known: dict[bytes, Client] = {}
@@ -96,6 +120,16 @@ class Clients:
                 found = client
         if found is not None:
             self._known[credential] = found
+            return found
+        return self._find_previous(digest) if self._previous else None
+
+    def _find_previous(self, digest: bytes) -> Client | None:
+        """Who had this key before; never remembered, as it ends without a change."""
+        found, now = None, self._wall_ms()
+        for client in self._previous.get(digest[:PREFIX_BYTES], ()):
+            for one, until_ms in client.previous:
+                if compare_digest(one, digest) and now < until_ms:
+                    found = client
         return found
 
 

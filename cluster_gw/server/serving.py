@@ -39,6 +39,7 @@ class Current:
         serving: replaced as a whole.
         is_started: the worker accepts requests.
         is_draining: no new requests; open ones finish.
+        is_drained: operators want load balancers to send nothing here; what comes is served.
         in_flight: requests being served now.
         turns: among the keys of each route.
         view: the snapshot requests are ranked by: replaced as a whole.
@@ -48,6 +49,7 @@ class Current:
         self.serving = serving
         self.is_started = False
         self.is_draining = False
+        self.is_drained = False
         self.in_flight = 0
         self.turns = KeyTurns()
         self.view = NO_VIEW
@@ -55,6 +57,6 @@ class Current:
     @property
     def status(self) -> str:
         """`starting`, `ready` or `draining`; `degraded` is added by who knows Redis."""
-        if self.is_draining:
+        if self.is_draining or self.is_drained:
             return "draining"
         return "ready" if self.is_started else "starting"

@@ -1,6 +1,7 @@
 """One file and the environment become one checked, frozen `Settings`."""
 
 from cluster_gw.settings.catalog import build_catalog, secrets
+from cluster_gw.settings.client import ClientLimits, ClientSettings
 from cluster_gw.settings.loading import (
     Loaded,
     config_path,
@@ -10,8 +11,6 @@ from cluster_gw.settings.loading import (
     load_shared,
 )
 from cluster_gw.settings.pool import (
-    ClientLimits,
-    ClientSettings,
     ComboSettings,
     KeySettings,
     ModelSettings,

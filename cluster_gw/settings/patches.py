@@ -13,9 +13,8 @@ import msgspec
 from cluster_gw.core.routing.resolution import ENDPOINT
 from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
-from cluster_gw.settings.pool import MAX_ENTRIES
 from cluster_gw.settings.relays import route_of
-from cluster_gw.settings.sections import CacheSettings, RoutingSettings
+from cluster_gw.settings.sections import MAX_ENTRIES, CacheSettings, RoutingSettings
 
 COMBO_FIELDS: Final = (
     *("family", "strategy", "weights", "members", "order", "sticky", "strategy_options"),
@@ -25,6 +24,10 @@ MODEL_FIELDS: Final = (
     *("enabled", "weight", "tier", "intelligence_rank", "speed_rank", "context_window", "tools"),
     *("vision", "limits", "monthly_tokens", "quality_hint"),
 )
+CLIENT_FIELDS: Final = ("limits", "combos", "detail")
+CLIENT_KEY_FIELDS: Final = ("enabled", "key_sha256", "previous_keys")
+MADE_CLIENTS: Final = "made_clients"
+CLIENT_KEYS: Final = "client_keys"
 KEY_FIELDS: Final = ("enabled", "models", "limits", "caps")
 ROUTING, CACHE, DEFAULT_COMBO = "routing", "cache", "default_combo"
 SECTIONS: Final = (ROUTING, CACHE)
@@ -47,9 +50,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed of one thing.
 
     Attributes:
-        noun: `models`, `keys`, `profiles`, `combos`, `settings` or `epochs`.
-        id: a route, the id of a key or combo, `default_combo`, or a field of the section `routing`
-            or `cache` such as `routing.headroom`.
+        noun: `models`, `keys`, `profiles`, `combos`, `settings`, `clients`, `client_keys`,
+            `made_clients` or `epochs`.
+        id: a route, the id of a key, combo or client, `default_combo`, or a field of the section
+            `routing` or `cache` such as `routing.headroom`.
         fields: their new values; of what they do not name the file says what holds.
     """
 
@@ -150,6 +154,32 @@ def _over_setting(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     return {**plain, section_name: merged(before, patch.fields)}, section_name
 
 
+def _over_client(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, CLIENT_FIELDS)
+    clients = _mappings(plain, "clients")
+    place = _place_of(patch, [str(item.get("id")) for item in clients], "clients")
+    return _with_item(plain, "clients", clients, place, patch.fields)
+
+
+def _over_client_key(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    """A patch of its own, and never one that does not fit: a revoked key must not come back."""
+    _only(patch, CLIENT_KEY_FIELDS)
+    clients = _mappings(plain, "clients")
+    ids = [str(item.get("id")) for item in clients]
+    if patch.id not in ids:
+        return plain, patch.name
+    return _with_item(plain, "clients", clients, ids.index(patch.id), patch.fields)
+
+
+def _made_client(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    _only(patch, (*CLIENT_FIELDS, *CLIENT_KEY_FIELDS))
+    clients = _mappings(plain, "clients")
+    if patch.id in [item.get("id") for item in clients]:
+        raise PatchError(f"{patch.name}: the file has a client of this name")
+    new = {"id": patch.id}
+    return _with_item(plain, "clients", [*clients, new], len(clients), patch.fields)
+
+
 def _over_epoch(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     """Of a combo that is gone the epoch is kept: one of its name must not find what it left."""
     _only(patch, ("epoch",))
@@ -167,6 +197,9 @@ PUT_OVER: Final[Mapping[str, Callable[[Plain, Patch], tuple[Plain, str]]]] = Map
         "profiles": _new_profile,
         "combos": _over_combo,
         "settings": _over_setting,
+        "clients": _over_client,
+        CLIENT_KEYS: _over_client_key,
+        MADE_CLIENTS: _made_client,
         EPOCHS: _over_epoch,
     }
 )

@@ -1,6 +1,6 @@
-"""The sections that describe the pool: providers, keys, models, combos and clients."""
+"""The sections that describe the pool: providers, keys, models and combos."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -9,17 +9,21 @@ from cluster_gw.canonical.request import Dialect
 from cluster_gw.core.limits.caps import HEAVIEST, Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.outcome.gate import ApplyTo
+from cluster_gw.settings.client import ClientSettings
 from cluster_gw.settings.secret import Secret
 from cluster_gw.settings.sections import (
+    MAX_ENTRIES,
     AuthSettings,
     CacheSettings,
     Count,
+    Id,
     Name,
     PositiveCount,
     PositiveSeconds,
     Ratio,
     RedisSettings,
     RoutingSettings,
+    Score,
     Section,
     ServerSettings,
     SessionSettings,
@@ -29,11 +33,8 @@ from cluster_gw.settings.sections import (
 )
 from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
 
-Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 ComboName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
-Score = Annotated[float, Meta(ge=0.0, le=1e9)]
 Dimensions = Annotated[int, Meta(ge=1, le=65_536)]
-MAX_ENTRIES: Final = 4096  # of a list that a call of the admin API may replace
 
 
 class TimeoutSettings(Section, frozen=True, kw_only=True):
@@ -315,46 +316,6 @@ class ComboSettings(Section, frozen=True, kw_only=True):
     def own_weights(self) -> dict[str, float]:
         """The weights the operator gave, wherever they stand; empty for the strategy's own."""
         return self.weights or self.strategy_options.weights
-
-
-class ClientLimits(Section, frozen=True, kw_only=True):
-    """Bounds of one client; None is not limited. But for `key_share` over everything it calls.
-
-    Attributes:
-        rpm: requests a minute.
-        tpm: tokens a minute.
-        concurrency: requests at the same time.
-        monthly_tokens: tokens a calendar month (UTC).
-        monthly_usd: USD a calendar month (UTC), at the models' prices.
-        key_share: how much of `rpm`, `rpd`, `tpm` and `tpd` of each key, model and account it may
-            take, rounded down, but one request at least: 0.5 is half of each; 1 is all.
-    """
-
-    rpm: Count | None = None
-    tpm: Count | None = None
-    concurrency: Count | None = None
-    monthly_tokens: Annotated[int, Meta(ge=0, le=10**15)] | None = None
-    monthly_usd: Score | None = None
-    key_share: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
-
-
-class ClientSettings(Section, frozen=True, kw_only=True):
-    """An app with its own key; only the SHA-256 of the key is known here.
-
-    Attributes:
-        id: its name in logs and Redis.
-        key_sha256: SHA-256 of its key, in hexadecimal; the key itself is not known here.
-        limits: bounds over everything it calls.
-        combos: combo ids it may name, with their members; aliases (`auto:smart`) and groups by
-            their name; or `*` for everything including routes.
-        detail: whether it may ask for rankings and attempts.
-    """
-
-    id: Id
-    key_sha256: Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$")]
-    limits: ClientLimits = ClientLimits()
-    combos: tuple[Name, ...] = ("*",)
-    detail: bool = False
 
 
 class Settings(Section, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What types cannot say about the pool: references, duplicates, strategies by family."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -13,6 +13,7 @@ from cluster_gw.core.routing.resolution import CLAUDE_OTHERS, CLAUDE_WORDS
 from cluster_gw.providers.presets import PRESETS
 from cluster_gw.providers.quirks import ACCOUNT_IN_KEY
 from cluster_gw.settings.bundled import provider_facts
+from cluster_gw.settings.client import ClientSettings
 from cluster_gw.settings.embedding import check_embeddings, embedding_routes, families_of, is_plain
 from cluster_gw.settings.faults import Absent, Faults, at_index, at_name, shown
 from cluster_gw.settings.free_tier import check_catalog
@@ -325,9 +326,10 @@ def _check_clients(
     groups = [group.slug for group in groups_of(settings, places)] + families_of(settings)
     _check_unique([(at_name(path, "id"), client.id) for path, client in clients], faults)
     hashes = [
-        (at_name(path, "key_sha256"), client.key_sha256.lower())
+        (at_name(place, "key_sha256"), key.lower())
         for path, client in clients
-        if not isinstance(client.key_sha256, Absent)
+        for place, key in _keys_of(path, client)
+        if not isinstance(key, Absent)
     ]
     _check_unique(hashes, faults, what="this hash")
     unpriced = [
@@ -343,6 +345,13 @@ def _check_clients(
             if name != ALL and name not in combos and name not in groups:
                 place = at_index(at_name(path, "combos"), i)
                 faults.add(place, faults.unknown(name, list(dict.fromkeys([*combos, *groups]))))
+
+
+def _keys_of(path: str, client: ClientSettings) -> Iterator[tuple[str, str]]:
+    """The hash of every key of a client that may be taken, with its place."""
+    yield path, client.key_sha256
+    for i, one in enumerate(client.previous_keys):
+        yield at_index(at_name(path, "previous_keys"), i), one.key_sha256
 
 
 def _check_claude_names(

@@ -4,7 +4,7 @@ Ranges stand in the annotations and are read by the checker; `bounds.py` holds t
 types that belong to lower floors.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +32,9 @@ Ratio = Annotated[float, Meta(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Meta(ge=0.0, le=31_536_000.0)]
 PositiveSeconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Score = Annotated[float, Meta(ge=0.0, le=1e9)]
+MAX_ENTRIES: Final = 4096  # of a list that a call of the admin API may replace
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

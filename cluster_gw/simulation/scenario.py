@@ -11,9 +11,17 @@ from msgspec import Meta, field
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.core.routing.headroom import HeadroomPolicy
 from cluster_gw.core.routing.presets import RELIABILITY, SPEED
-from cluster_gw.settings.pool import Id, Price, Score
+from cluster_gw.settings.pool import Price
 from cluster_gw.settings.references import CUSTOM
-from cluster_gw.settings.sections import PositiveSeconds, Ratio, RoutingSettings, Seconds, Section
+from cluster_gw.settings.sections import (
+    Id,
+    PositiveSeconds,
+    Ratio,
+    RoutingSettings,
+    Score,
+    Seconds,
+    Section,
+)
 
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
 Few = Annotated[int, Meta(ge=1, le=100)]

@@ -297,14 +297,15 @@ class RedisClient:
 
     def load(self, script: Script) -> list[asyncio.Future[Reply]]:
         """Send a script to every server without waiting; a call to it after that finds it."""
-        packed, loop = pack(("SCRIPT", "LOAD", script.text)), asyncio.get_running_loop()
-        futures: list[asyncio.Future[Reply]] = []
-        for lane in self._route.live_lanes():
-            future: asyncio.Future[Reply] = loop.create_future()
+        packed = pack(("SCRIPT", "LOAD", script.text))
+        futures = [lane.submit(packed) for lane in self.live_lanes()]
+        for future in futures:
             future.add_done_callback(_look_at)
-            _send(lane, packed, future, lazy=False)
-            futures.append(future)
         return futures
+
+    def live_lanes(self) -> list[Lane]:
+        """Give the lanes of all servers that hold data, for what has no one key."""
+        return self._route.live_lanes()
 
     def listen(
         self, channel: str, *, on_message: Callable[[bytes], None], on_gap: Callable[[], None]
@@ -334,8 +335,7 @@ class RedisClient:
 
     async def _run_loaded(self, template: Template, packed: bytes, until_s: float) -> Reply:
         """Load a script and run it, within what is left of the first try's deadline."""
-        # Both leave in one write, and one connection keeps their order. The other nodes of a
-        # cluster load it, too: the slot may be on its way to one of them.
+        # In one write, so in order. All nodes of a cluster load it: the slot may be on its way.
         loads = self.load(template.script)
         again: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.send(template, packed, again)

@@ -87,6 +87,16 @@ class StatusEvent(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
+class DrainEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Workers are to be drained, or not any more.
+
+    Attributes:
+        at_ms: the server's clock then.
+    """
+
+    at_ms: int
+
+
 class ConfigEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration was changed.
 
@@ -99,7 +109,8 @@ class ConfigEvent(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-Event = HealthEvent | SnapshotEvent | ModelEvent | ProviderEvent | StatusEvent | ConfigEvent
+Hint = SnapshotEvent | StatusEvent | ConfigEvent | DrainEvent
+Event = HealthEvent | ModelEvent | ProviderEvent | Hint
 
 
 def read_event(text: bytes) -> Event | None:
@@ -138,7 +149,7 @@ def read_event(text: bytes) -> Event | None:
         return None
 
 
-def _read_hint(words: list[bytes]) -> SnapshotEvent | StatusEvent | ConfigEvent | None:
+def _read_hint(words: list[bytes]) -> Hint | None:
     """Read an event that only says that there is something to read."""
     match words:
         case [b"snapshot", version, at_ms]:
@@ -147,5 +158,7 @@ def _read_hint(words: list[bytes]) -> SnapshotEvent | StatusEvent | ConfigEvent 
             return ConfigEvent(version=int(version), at_ms=int(at_ms))
         case [b"status", at_ms]:
             return StatusEvent(at_ms=int(at_ms))
+        case [b"drain", at_ms]:
+            return DrainEvent(at_ms=int(at_ms))
         case _:
             return None

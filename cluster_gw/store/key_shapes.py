@@ -364,10 +364,29 @@ KEY_SHAPES: Final = (
         "for `epochs`, which count what is not remembered any more.",
     ),
     KeyShape(
+        pattern="{cfg}:audit",
+        type="zset",
+        ttl="90 days",
+        content="What operators changed: JSON, see `/api/audit`; score when (ms). The newest 2000.",
+    ),
+    KeyShape(
         pattern="{mem}:workers",
         type="zset",
         ttl="80 min",
         content="Worker id, score its last beat (ms). Silent for 4 s means dead.",
+    ),
+    KeyShape(
+        pattern="{mem}:states",
+        type="hash",
+        ttl="80 min",
+        content="Worker id, what it said last of itself, once a second: JSON, see `/api/workers`.",
+    ),
+    KeyShape(
+        pattern="{mem}:drains",
+        type="hash",
+        ttl="80 min",
+        content="Worker id, since when operators want it drained (ms). HDEL ends that within a "
+        "second.",
     ),
     KeyShape(
         pattern="{meta}",

@@ -15,6 +15,7 @@ PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,15}")
 WHOLE_KEY: Final = "_all"
 KEY_CAPS: Final = "_caps"
 WHOLE_ACCOUNT: Final = "_acct"
+PIN_PARTS: Final = 3  # epoch, scope, key
 
 
 def encode_part(text: str) -> str:
@@ -145,6 +146,21 @@ class Keys:
         parts = ":".join(map(encode_part, (epoch, scope, key)))
         return f"{self.prefix}:pin:{{{encode_part(combo)}}}:{parts}"
 
+    def pins(self, combo: str | None, scope: str | None, key: str | None) -> str:
+        """The pattern of the pins of a combo, a scope and a key, or of all of them."""
+        named, *rest = ("*" if one is None else encode_part(one) for one in (combo, scope, key))
+        return f"{self.prefix}:pin:{{{named}}}:*:{':'.join(rest)}"
+
+    def pin_parts(self, name: str) -> tuple[str, str, str, str] | None:
+        """Combo, epoch, scope and key of a pin; None for any other key."""
+        head = f"{self.prefix}:pin:{{"
+        combo, closing, rest = name.removeprefix(head).partition("}:")
+        parts = rest.split(":")
+        if not name.startswith(head) or not closing or len(parts) != PIN_PARTS:
+            return None
+        epoch, scope, key = map(unquote, parts)
+        return unquote(combo), epoch, scope, key
+
     def last_good(self, combo: str, epoch: str) -> str:
         """Hash: the last known good route of a combo."""
         return f"{self.prefix}:lkg:{{{encode_part(combo)}}}:{encode_part(epoch)}"
@@ -212,6 +228,14 @@ class Keys:
         """Sorted set: when each worker last said that it lives."""
         return f"{self.prefix}:{{mem}}:workers"
 
+    def worker_states(self) -> str:
+        """Hash: what each worker said last of itself; in one slot with the workers."""
+        return f"{self.prefix}:{{mem}}:states"
+
+    def drains(self) -> str:
+        """Hash: which workers operators want drained; in one slot with the workers."""
+        return f"{self.prefix}:{{mem}}:drains"
+
     def snapshot(self) -> str:
         """Hash: the snapshot that all workers rank by; in one slot with the role `snap`."""
         return f"{self.prefix}:{{snap}}:cur"
@@ -223,6 +247,10 @@ class Keys:
     def overlay(self) -> str:
         """Hash: what was changed of the configuration while everything runs."""
         return f"{self.prefix}:{{cfg}}:overlay"
+
+    def audit(self) -> str:
+        """Sorted set: what operators changed."""
+        return f"{self.prefix}:{{cfg}}:audit"
 
     def statistics(self, slot: str, key: str, model: str) -> str:
         """Hash: how a key did lately on one model."""

@@ -9,7 +9,7 @@ from cluster_gw.store.scripts import expand, script_files
 CALL: Final = re.compile(r"\bp?call\(\s*['\"]([A-Z]+)['\"]")
 DIRECT: Final = (
     *("ping", "role", "select", "client|setname", "script|load", "evalsha", "subscribe"),
-    *("get", "getex", "set", "del", "hget", "hgetall", "hmget", "zrange"),
+    *("get", "getex", "set", "del", "hget", "hgetall", "hmget", "zrange", "scan", "pttl"),
 )
 """What the client sends besides scripts."""
 CLUSTER: Final = ("cluster|slots", "asking")

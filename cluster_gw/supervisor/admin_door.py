@@ -5,7 +5,9 @@ of it. Who has the token is let in whatever others at the same address do.
 """
 
 import hmac
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -21,6 +23,10 @@ from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.wire.retry_headers import retry_headers
 
 TOKEN_VARIABLE: Final = "GW_ADMIN_TOKEN"  # noqa: S105 (its name, not its value)
+NAMED_VARIABLE: Final = f"{TOKEN_VARIABLE}_"
+OWNER: Final = "admin"
+"""What the audit log calls who has `GW_ADMIN_TOKEN`."""
+ACTOR: Final = re.compile(r"[A-Z0-9_]{1,40}")
 SHORTEST_TOKEN: Final = 32
 WRONG_TOKENS_RPM: Final = 600  # as in the first generation, where it bounded all of an address
 ADDRESSES_APART: Final = 10_000
@@ -40,6 +46,19 @@ UNKNOWN_TOKEN: Final = ErrorBody(
 )
 
 
+NOBODY_ELSE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def named_tokens(environ: Mapping[str, str]) -> dict[str, str]:
+    """Read whose further tokens there are: `GW_ADMIN_TOKEN_ALICE` is that of `alice`."""
+    found = {
+        name.removeprefix(NAMED_VARIABLE): value
+        for name, value in environ.items()
+        if name.startswith(NAMED_VARIABLE)
+    }
+    return {actor.lower(): token for actor, token in found.items() if ACTOR.fullmatch(actor)}
+
+
 class AdminDoor:
     """Answers everything under `/api`, whatever the method.
 
@@ -47,31 +66,42 @@ class AdminDoor:
         token: what an administrator sends as a Bearer token; shorter than 32 characters is none.
         monotonic_s: clock of the minutes in which wrong tokens are counted.
         relay: answers who has the token.
+        named: further tokens, by whom they belong to.
     """
 
     def __init__(
-        self, token: str | None, monotonic_s: Callable[[], float], relay: AdminRelay
+        self,
+        token: str | None,
+        monotonic_s: Callable[[], float],
+        relay: AdminRelay,
+        named: Mapping[str, str] = NOBODY_ELSE,
     ) -> None:
         self._relay = relay
         self._wrong = MinuteCounts(monotonic_s, apart=ADDRESSES_APART)
-        self._token = (token or "").encode("utf-8", "surrogateescape")
+        self._tokens = [
+            (actor, value.encode("utf-8", "surrogateescape"))
+            for actor, value in ((OWNER, token or ""), *named.items())
+            if len(value) >= SHORTEST_TOKEN
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
-        error = self._refusal(request)
-        answer = await self._relay.answer(request) if error is None else error
+        who = self._who(request)
+        answer = await self._relay.answer(request, who) if isinstance(who, str) else who
         response = _rendered(answer) if isinstance(answer, ErrorBody) else answer
         await response(scope, receive, send)
 
-    def _refusal(self, request: Request) -> ErrorBody | None:
-        if len(self._token) < SHORTEST_TOKEN:
+    def _who(self, request: Request) -> str | ErrorBody:
+        """Whose token was sent, or why nobody is let in."""
+        if not self._tokens:
             return DISABLED
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")
         # Starlette reads headers as Latin-1, which keeps every byte.
-        is_known = hmac.compare_digest(sent.strip().encode("latin-1"), self._token)
-        if is_known and scheme.lower() == "bearer":
-            return None
+        value = sent.strip().encode("latin-1")
+        known = [actor for actor, token in self._tokens if hmac.compare_digest(value, token)]
+        if known and scheme.lower() == "bearer":
+            return known[0]
         origin = find_origin(request.client.host if request.client else None, (), ())
         count, left_s = self._wrong.count(network_of(origin, IPV6_PREFIX))
         return UNKNOWN_TOKEN if count <= WRONG_TOKENS_RPM else too_many_tokens(left_s)

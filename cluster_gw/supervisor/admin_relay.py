@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cluster_gw.errors import ErrorBody
+from cluster_gw.server.introduction import ACTOR_HEADER, GROUP_HEADER, PEER_HEADER
 from cluster_gw.supervisor.control import WorkerControl
 from cluster_gw.units import BYTES_PER_MB, MS_PER_S
 
@@ -78,13 +79,23 @@ class AdminRelay:
 
     Args:
         workers: those that answer now, always in the same order.
+        names: their ids, as Redis knows them.
     """
 
-    def __init__(self, workers: Callable[[], Sequence[WorkerControl]]) -> None:
-        self._workers = workers
+    def __init__(
+        self,
+        workers: Callable[[], Sequence[WorkerControl]],
+        names: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._workers, self._names = workers, names
 
-    async def answer(self, request: Request) -> Response | ErrorBody:
-        """Give the answer of a worker, or the error of none."""
+    async def answer(self, request: Request, actor: str) -> Response | ErrorBody:
+        """Give the answer of a worker, or the error of none.
+
+        Args:
+            request: what is asked.
+            actor: whose token was sent.
+        """
         if CONTROL.search(request.scope["path"]):
             return NOBODYS_PATH
         body = await _bounded_body(request)
@@ -101,6 +112,11 @@ class AdminRelay:
         for name, value in headers.items():
             if not SENDABLE.fullmatch(value):
                 return unreadable_header(name)
+        headers |= {
+            GROUP_HEADER: " ".join(self._names()),
+            ACTOR_HEADER: actor,
+            PEER_HEADER: request.client.host if request.client else "",
+        }
         last = NO_WORKER
         for worker in self._workers():
             try:

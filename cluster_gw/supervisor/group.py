@@ -16,7 +16,7 @@ import msgspec
 
 from cluster_gw.settings import Loaded
 from cluster_gw.supervisor import events
-from cluster_gw.supervisor.admin_door import TOKEN_VARIABLE
+from cluster_gw.supervisor.admin_door import TOKEN_VARIABLE, named_tokens
 from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.child import Child, Exit
 from cluster_gw.supervisor.companion import Companion
@@ -225,10 +225,16 @@ class Group:
             for slot, door in enumerate(doors)
         ]
         metrics = self.metrics if self._settings.telemetry.metrics else None
-        token = self._options.environ.get(TOKEN_VARIABLE)
-        relay = AdminRelay(lambda: [w.control for w in self._workers if w.is_answering])
+        environ = self._options.environ
+        token = environ.get(TOKEN_VARIABLE)
+        relay = AdminRelay(
+            lambda: [w.control for w in self._workers if w.is_answering],
+            lambda: [w.id for w in self._workers if w.is_answering],
+        )
         self._operations = OperationsServer(
-            operations_app(self.readiness, metrics, token, relay, server.ui_hosts)
+            operations_app(
+                self.readiness, metrics, token, relay, server.ui_hosts, named_tokens(environ)
+            )
         )
         self._operations_task = asyncio.create_task(self._operations.run_on(operations_socket))
         command.environ[REDIS_URL_VARIABLE] = await self._start_redis()

@@ -26,7 +26,7 @@ def merge_readiness(workers: Sequence[Readiness | None], *, draining: bool) -> R
 
     Args:
         workers: one per worker; None did not answer.
-        draining: whether the group is ending.
+        draining: whether the group is ending; it is also when all its workers are drained.
     """
     heard = [worker for worker in workers if worker is not None]
     serving = [worker for worker in heard if worker.status in {"ready", "degraded"}]
@@ -47,7 +47,8 @@ def merge_readiness(workers: Sequence[Readiness | None], *, draining: bool) -> R
 def _status(
     workers: Sequence[Readiness | None], serving: Sequence[Readiness], *, draining: bool
 ) -> Status:
-    if draining:
+    is_drained = bool(workers) and all(w is not None and w.status == "draining" for w in workers)
+    if draining or is_drained:
         return "draining"
     if not serving:
         return "starting"

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from cluster_gw.server.ui.shell import Dashboard
-from cluster_gw.supervisor.admin_door import AdminDoor
+from cluster_gw.supervisor.admin_door import NOBODY_ELSE, AdminDoor
 from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.merging import CONTENT_TYPE, render
@@ -38,6 +38,7 @@ def operations_app(
     admin_token: str | None,
     relay: AdminRelay,
     ui_hosts: Sequence[str] = (),
+    admin_tokens: Mapping[str, str] = NOBODY_ELSE,
 ) -> Starlette:
     """Build the application.
 
@@ -47,8 +48,9 @@ def operations_app(
         admin_token: opens the admin API; None keeps it shut.
         relay: has a worker answer it.
         ui_hosts: names under which the dashboard is shown; see `server.ui_hosts`.
+        admin_tokens: further ones that open it, by whom they belong to.
     """
-    admin = AdminDoor(admin_token, time.monotonic, relay)
+    admin = AdminDoor(admin_token, time.monotonic, relay, admin_tokens)
     dashboard = Dashboard(ui_hosts)
 
     async def livez(_request: Request) -> Response:

@@ -89,6 +89,11 @@ class Worker:
         self._failed_starts = 0
 
     @property
+    def id(self) -> str:
+        """Names the present life of it; Redis knows it by that name."""
+        return self._life
+
+    @property
     def is_stuck(self) -> bool:
         """Whether the process lives and has gone silent after it was up."""
         silent = self._silent_looks >= STUCK_AFTER_LOOKS and self._is_up

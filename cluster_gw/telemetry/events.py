@@ -107,11 +107,21 @@ WORKER_STARTED: Final = _event(
 WORKER_DRAINING: Final = _event(
     "worker.draining", Level.INFO, "No new requests; open ones finish.", "worker", "in_flight"
 )
+WORKER_DRAINED: Final = _event(
+    "worker.drained", Level.INFO, "An operator wants it out of use.", "worker", "in_flight"
+)
+WORKER_REJOINED: Final = _event(
+    "worker.rejoined", Level.INFO, "It is in use again.", "worker", "in_flight"
+)
 WORKER_STOPPED: Final = _event(
     "worker.stopped", Level.INFO, "The worker ends.", "worker", "in_flight", "unsettled"
 )
 PARENT_LOST: Final = _event(
     "parent.lost", Level.WARNING, "The supervisor is gone; the worker ends.", "worker"
+)
+ADMIN_CHANGED: Final = _event(
+    *("admin.changed", Level.INFO, "An operator changed something; `stored`: also in Redis."),
+    *("actor", "address", "method", "path", "fields", "status", "stored"),
 )
 CONFIG_LOADED: Final = _event(
     "config.loaded", Level.INFO, "A configuration is in force.", "config_version", "file_version"

@@ -12,6 +12,7 @@ from typing import Any, Self
 import httpx
 import msgspec
 import uvicorn
+from starlette.applications import Starlette
 
 from cluster_gw.app import Engine, Servers
 from cluster_gw.app.administration import build_desk
@@ -121,10 +122,13 @@ class Gateway:
         await self.engine.settle()
         await self.engine.stop()
 
+    def admin_app(self) -> Starlette:
+        """This worker's admin API."""
+        return build_admin(build_desk(self.engine, self.configuration))
+
     def admin(self) -> httpx.AsyncClient:
         """A client of this worker's admin API, as the supervisor reaches it."""
-        desk = build_desk(self.engine, self.configuration)
-        transport = httpx.ASGITransport(build_admin(desk), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(self.admin_app(), raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url="http://worker")
 
     def events(self) -> list[dict[str, Any]]:

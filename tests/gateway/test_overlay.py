@@ -174,6 +174,7 @@ async def test_change_touches_nothing_of_what_was_counted_learned_or_bound(
     kinds = {name.split(b":")[1] for name in before}
     assert {b"w", b"h", b"m", b"pin"} <= kinds
     assert after.pop(key_of(gateway).encode())
+    assert after.pop(key_of(gateway).replace("overlay", "audit").encode())
     assert after == before
 
 

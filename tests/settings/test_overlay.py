@@ -124,7 +124,11 @@ def test_secrets_stay_those_of_the_file(file: dict[str, Any]) -> None:
             patch("settings.routing", hedroom={}),
             'settings.routing.hedroom: unknown field "hedroom"',
         ),
-        (patch("clients.app", detail=True), 'clients.app: unknown "clients"'),
+        (patch("moons.io", phase=1), 'moons.io: unknown "moons"'),
+        (patch("clients.none", detail=True), 'clients: unknown "none"'),
+        (patch("clients.app", enabled=True), 'clients.app.enabled: unknown field "enabled"'),
+        (patch("made_clients.app", detail=True), "made_clients.app: the file has a client of this"),
+        (patch("made_clients.new", detail=True), "clients[1].key_sha256: is missing"),
     ],
 )
 def test_patch_that_does_not_fit_is_left_out_whole_and_the_others_hold(

@@ -4,7 +4,7 @@ import pytest
 
 from cluster_gw.core.limits.standing import ModelStanding
 from cluster_gw.core.limits.windows import Gate
-from cluster_gw.store.events import HealthEvent, ModelEvent, SnapshotEvent, read_event
+from cluster_gw.store.events import DrainEvent, HealthEvent, ModelEvent, SnapshotEvent, read_event
 
 
 def test_a_bar_is_told_with_its_gate_and_how_long_it_lasts() -> None:
@@ -24,6 +24,10 @@ def test_a_new_snapshot_is_told_with_its_version() -> None:
     assert read_event(b"snapshot 17 1795000000000") == SnapshotEvent(
         version=17, at_ms=1_795_000_000_000
     )
+
+
+def test_a_drain_is_told_with_its_time() -> None:
+    assert read_event(b"drain 1795000000000") == DrainEvent(at_ms=1_795_000_000_000)
 
 
 def test_a_change_of_a_model_is_told_with_all_that_is_known() -> None:

@@ -54,7 +54,8 @@ async def test_call_reaches_the_first_worker_as_it_is_but_without_the_token() ->
     assert (answer.status_code, answer.content) == (207, b'{"x":1}')
     assert answer.headers["etag"] == '"4"'
     assert "x-own" not in answer.headers
-    assert first.calls == [("PUT", "/api/a%2Fb?combo=c", {"if-match": '"3"'}, b"{}")]
+    said = {"if-match": '"3"', "x-gw-group": "", "x-gw-actor": "admin", "x-gw-peer": "127.0.0.1"}
+    assert first.calls == [("PUT", "/api/a%2Fb?combo=c", said, b"{}")]
     assert second.calls == []
 
 
@@ -94,7 +95,21 @@ async def test_blanks_around_a_header_are_not_passed_on() -> None:
 
     await ask("PUT", "/api/x", [worker], b"{}", **{"if-match": ' "3"\t', "x-request-id": " a "})
 
-    assert worker.calls[0][2] == {"if-match": '"3"', "x-request-id": "a"}
+    sent = worker.calls[0][2]
+    assert (sent["if-match"], sent["x-request-id"]) == ('"3"', "a")
+
+
+async def test_who_calls_is_said_by_the_parent_and_never_by_the_caller() -> None:
+    worker = well()
+    told = {"x-gw-actor": "root", "x-gw-peer": "10.0.0.1", "x-gw-group": "w9"}
+
+    await ask("PUT", "/api/x", [worker], b"{}", **told)
+
+    assert worker.calls[0][2] == {
+        "x-gw-group": "",
+        "x-gw-actor": "admin",
+        "x-gw-peer": "127.0.0.1",
+    }
 
 
 @pytest.mark.parametrize("name", ["if-match", "x-request-id", "content-type"])

@@ -27,6 +27,7 @@ LOST = Readiness(
     redis="lost",
 )
 STARTING = Readiness()
+DRAINED = Readiness(status="draining", redis="ok")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,9 @@ STARTING = Readiness()
         ([READY, None], "degraded"),
         ([LOST, LOST], "degraded"),
         ([STARTING, STARTING], "starting"),
+        ([DRAINED, DRAINED], "draining"),
+        ([DRAINED, READY], "degraded"),
+        ([DRAINED, None], "starting"),
         ([STARTING, None], "starting"),
         ([None, None], "starting"),
         ([], "starting"),

@@ -1,5 +1,8 @@
 """`/api/config`: what was changed at run time, and back to the files."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -7,6 +10,7 @@ from starlette.routing import Route
 from cluster_gw.server.admin.answers import told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.writing import seen_version
+from cluster_gw.settings.shown import KEY_HASH, fingerprint
 
 
 def config_routes(desk: Desk) -> list[Route]:
@@ -29,11 +33,22 @@ class Config:
         return self._told()
 
     async def clear(self, request: Request) -> Response:
-        """Go back to the files, everywhere."""
+        """Go back to the files, everywhere; clients that were made, and keys of clients, stay."""
         await self._desk.editor.clear(seen_version(request))
         return self._told()
 
     def _told(self) -> Response:
         editor = self._desk.editor
         dropped = [{"patch": one.patch, "faults": one.faults} for one in editor.dropped()]
-        return told({"changes": editor.patches(), "dropped": dropped}, editor.version)
+        document = {"changes": without_hashes(editor.patches()), "dropped": dropped}
+        return told(document, editor.version)
+
+
+def without_hashes(value: Any) -> Any:
+    """Give changes as they are shown: of the hash of a key only its fingerprint."""
+    if isinstance(value, Mapping):
+        return {
+            name: f"{fingerprint(one)}…" if name == KEY_HASH else without_hashes(one)
+            for name, one in value.items()
+        }
+    return [without_hashes(one) for one in value] if isinstance(value, list) else value

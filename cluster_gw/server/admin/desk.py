@@ -1,6 +1,6 @@
 """What the routes of the admin API work with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -8,7 +8,10 @@ import msgspec
 from cluster_gw.pipeline.foresight import Foresight
 from cluster_gw.server.admin.editor import Editor
 from cluster_gw.server.inference import Deps
+from cluster_gw.store.audit import Audit
 from cluster_gw.store.cache_index import CacheIndex
+from cluster_gw.store.fleet import Fleet
+from cluster_gw.store.pins import Pins
 from cluster_gw.store.request_records import RequestRecords
 
 ERRORS_LOOKBACK_MIN: Final = 30
@@ -77,6 +80,10 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         windows: what those of keys count.
         health: what is known of keys.
         cache: which answers are stored.
+        fleet: all workers.
+        pins: where runs and sessions stay.
+        audit: what was changed by whom.
+        server_ms: the clock of Redis, ms since the epoch; None while it was not heard.
     """
 
     deps: Deps
@@ -87,8 +94,17 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows
     health: KeyHealth
     cache: CacheIndex
+    fleet: Fleet
+    pins: Pins
+    audit: Audit
+    server_ms: Callable[[], float | None]
 
     @property
     def config_version(self) -> int:
         """The version of the configuration in force here."""
         return self.editor.version
+
+    def now_ms(self) -> int:
+        """The clock of Redis, as far as it was heard; else this worker's. Ms since the epoch."""
+        found = self.server_ms()
+        return self.deps.clock.wall_ms() if found is None else round(found)

@@ -10,7 +10,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed of one thing of the configuration.
 
     Attributes:
-        noun: `models`, `keys`, `profiles`, `combos` or `settings`.
+        noun: `models`, `keys`, `profiles`, `combos`, `settings`, `clients`, `client_keys` or
+            `made_clients`.
         id: which of them.
         fields: new values; null goes back to what the file says.
         remove: all of it goes back to what the file says.
@@ -29,6 +30,18 @@ class DroppedPatch(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...]
 
 
+class ClientKeys(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of the keys of a client: SHA-256, in hexadecimal.
+
+    Attributes:
+        present: of the one it has.
+        previous: of those before, and until when (ms since the epoch) they are taken.
+    """
+
+    present: str
+    previous: tuple[tuple[str, int], ...] = ()
+
+
 class Editor(Protocol):
     """Shows and changes the configuration."""
 
@@ -37,13 +50,19 @@ class Editor(Protocol):
         """`config_version` of this worker."""
 
     def shown(self) -> Mapping[str, Any]:
-        """`models`, `keys`, `combos`, `routing`, `cache`, `default_combo`; no secret."""
+        """`models`, `keys`, `combos`, `clients`, `routing`, `cache`, `default_combo`; no secret."""
+
+    def client_keys(self, client: str) -> ClientKeys:
+        """What is stored of the keys of a client that is there; for what replaces them."""
 
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""
 
     def dropped(self) -> list[DroppedPatch]:
         """What of it does not fit the file of this worker."""
+
+    async def expect(self, seen: int) -> None:
+        """Look whether the configuration still has a version; raises as `write`."""
 
     async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; they are in force here when this returns.

@@ -18,7 +18,7 @@ from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.editor import Change
 from cluster_gw.server.admin.read_only import as_sent, is_same
 from cluster_gw.server.admin.writing import seen_version, snake_case
-from cluster_gw.settings.pool import MAX_ENTRIES
+from cluster_gw.settings.sections import MAX_ENTRIES
 from cluster_gw.units import ComboId, RouteId
 
 MEASURED: Final = frozenset({"speed_rank", "speed_rank_measured"})
