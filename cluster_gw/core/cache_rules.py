@@ -49,12 +49,17 @@ def wish_of(word: str, directives: str) -> Wish:
         word: of its own header for that; of several the first. One that nobody knows says nothing.
         directives: of `Cache-Control`, separated by commas; one against the cache wins.
     """
-    if not NO_CACHE.isdisjoint(one.strip().lower() for one in directives.split(",")):
+    if not NO_CACHE.isdisjoint(map(named_by, directives.split(","))):
         return Wish.OFF
     said = word.partition(",")[0].strip().lower()
     if said in OFF_WORDS:
         return Wish.OFF
     return Wish.ON if said in ON_WORDS else Wish.UNSAID
+
+
+def named_by(directive: str) -> str:
+    """The name of a directive, which may have an argument that says nothing in a request."""
+    return directive.partition("=")[0].strip().lower()
 
 
 def obstacle_of(request: ChatRequest, max_temperature: float) -> Obstacle | None:

@@ -137,6 +137,9 @@ class Repeating:
     async def _follow(
         self, exchange: Exchange, reply: Reply, ticket: Ticket, held: Held
     ) -> Taken | Answered | Conflict | Ended:
+        if exchange.cached is not None:
+            # The call that is waited for here may itself wait for what this request would fetch.
+            exchange.cached.drop()
         follower = Follower(
             exchange,
             reply,

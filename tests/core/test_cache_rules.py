@@ -17,6 +17,7 @@ INPUT = b'"model":"auto","input":"hi"'
         *((word, "", Wish.ON) for word in ("on", "yes", "1", "true", "force", "Force")),
         *((word, "", Wish.UNSAID) for word in ("", "maybe", "onn", "2")),
         *(("on", said, Wish.OFF) for said in ("no-store", "max-age=3, No-Cache", "no-cache")),
+        ("on", 'No-Cache="x", a', Wish.OFF),
         *(("on", said, Wish.ON) for said in ("max-age=0", "no-transform", "xno-store")),
         ("off, on", "", Wish.OFF),
         ("on,off", "", Wish.ON),

@@ -1,16 +1,20 @@
 """Idempotency keys beside the response cache, and over each API."""
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 import aiohttp
 import pytest
 
 from tests.fakes.gateway import Gateway
 from tests.fakes.stepped_upstream import SteppedUpstream
+from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post
 from tests.gateway.test_idempotency import KEY, ask, config, gateway, is_kept, upstream
 
 __all__ = ["config", "gateway", "upstream"]
+PATIENCE_S: Final = 10.0  # a third of the time that who follows waits
 
 
 async def test_a_call_of_its_own_may_be_answered_by_the_cache(
@@ -28,6 +32,27 @@ async def test_a_call_of_its_own_may_be_answered_by_the_cache(
     assert states == ["NEW", "NEW", "REPLAY"]
     assert other.headers["x-gw-cache"] in {"HIT", "COALESCED"}
     assert (upstream.calls, body == same == third) == (1, True)
+
+
+async def test_who_waits_for_a_key_holds_up_nobody_in_the_cache(
+    start: Start, config: dict[str, Any], upstream: SteppedUpstream, http: aiohttp.ClientSession
+) -> None:
+    """Else two requests might wait for each other."""
+    gateway = await start(**config, cache={"enabled": True})
+    upstream.stops_at = 0
+    url, headers = gateway.base_url, {"Idempotency_Key": KEY}
+    first = asyncio.create_task(post(http, url, chat(), X_Gw_Cache="off", **headers))
+    await until_soon(lambda: upstream.calls == 1)
+    second = asyncio.create_task(post(http, url, chat(), **headers))
+    await until_soon(lambda: gateway.current.in_flight == 2)
+    upstream.stops_at = None
+
+    third, _ = await asyncio.wait_for(post(http, url, chat()), PATIENCE_S)
+
+    assert third.headers["x-gw-cache"] == "MISS"
+    upstream.go.set()
+    states = [(await one)[0].headers["x-gw-idempotency"] for one in (first, second)]
+    assert (states, upstream.calls) == (["NEW", "REPLAY"], 2)
 
 
 async def test_a_conflict_is_told_in_the_shape_of_each_api(
