@@ -5,7 +5,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from cluster_gw.supervisor.admin_door import WRONG_TOKENS_RPM, AdminDoor
+from cluster_gw.supervisor.admin_door import WRONG_TOKENS_RPM, AdminDoor, named_tokens
 from cluster_gw.supervisor.admin_relay import AdminRelay
 from cluster_gw.supervisor.control import Readiness
 from cluster_gw.supervisor.operations import operations_app
@@ -87,3 +87,15 @@ async def test_address_that_tries_too_many_tokens_waits_but_not_who_has_the_toke
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
     assert refused.json()["error"]["code"] == "too_many_invalid_keys"
     assert (known.status_code, later.status_code) == (503, 401)
+
+
+def test_named_tokens_are_read_from_the_environment() -> None:
+    environ = {
+        "GW_ADMIN_TOKEN": "t",
+        "GW_ADMIN_TOKEN_ALICE": "a",
+        "GW_ADMIN_TOKEN_": "nobody",
+        "GW_ADMIN_TOKEN_bob": "lower case",
+        "GW_ADMIN_TOKENX": "x",
+    }
+
+    assert named_tokens(environ) == {"alice": "a"}

@@ -24,6 +24,7 @@ from cluster_gw.server.admin.health import health_routes
 from cluster_gw.server.admin.keys import key_routes
 from cluster_gw.server.admin.limits import limit_routes
 from cluster_gw.server.admin.models import model_routes
+from cluster_gw.server.admin.openapi import OpenApi
 from cluster_gw.server.admin.penalties import penalty_routes
 from cluster_gw.server.admin.pins import pin_routes
 from cluster_gw.server.admin.profiles import profile_routes
@@ -61,7 +62,8 @@ def build_admin(desk: Desk) -> Starlette:
 
     Its callers are known already: only the supervisor of the group reaches the control socket.
     """
-    routes = joined(desk, (route for noun in NOUNS for route in noun(desk)))
+    own = [route for noun in NOUNS for route in noun(desk)]
+    routes = joined(desk, [*own, OpenApi(own).route()])
     app = Starlette(routes=routes, exception_handlers=answers_to_faults(desk))
     app.router.redirect_slashes = False
     return app
