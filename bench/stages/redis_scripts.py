@@ -29,6 +29,7 @@ from cluster_gw.store.admission import Admissions, Lease, Outcome, Settlement, T
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.clients import Claim, Holds, Standing, Used
 from cluster_gw.store.keys import Keys
+from cluster_gw.store.lease import Consumed
 from cluster_gw.store.scripts import load_scripts
 from cluster_gw.units import ClientId, KeyId, LeaseId
 from tests.fakes.busy_day import SETTINGS
@@ -53,6 +54,7 @@ DONE = Settlement(
     tokens=900,
     outcome="success",
     health=Outcome(evidence=Evidence.SUCCESS),
+    consumed=Consumed("app-a", 700),
 )
 
 

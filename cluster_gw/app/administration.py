@@ -37,4 +37,5 @@ def build_desk(engine: Engine, configuration: Configuration) -> Desk:
         fleet=engine.coordination.fleet,
         pins=Pins(base.redis, base.keys, monotonic_s=base.clock.monotonic_s),
         server_ms=engine.coordination.server_clock_ms,
+        usage=engine.usage,
     )

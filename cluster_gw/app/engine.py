@@ -18,6 +18,7 @@ from cluster_gw.app.sessions import SessionParts
 from cluster_gw.app.sharing import Sharing
 from cluster_gw.app.side_store import SideStore
 from cluster_gw.app.standby import Standby
+from cluster_gw.app.usage import Usage
 from cluster_gw.app.windows import Windows
 from cluster_gw.background.learner import LEARN_S, Learner
 from cluster_gw.background.runner import Runner
@@ -93,6 +94,7 @@ class Engine:
         foresight: tells operators how a request would be routed.
         records: what is kept of requests that have ended.
         caches: the response cache.
+        usage: what was used.
     """
 
     def __init__(
@@ -199,11 +201,7 @@ class Engine:
             self._side.redis, self._scripts, self._keys, setting=self._side.setting
         )
         self.penalties = Penalties(
-            base,
-            current,
-            health=self.health,
-            records=self.records,
-            bars=self._admissions.bars,
+            base, current, health=self.health, records=self.records, bars=self._admissions.bars
         )
         self._keeper = Keeper(self.records, worker_id, clock)
         self.foresight = Foresight(
@@ -259,11 +257,9 @@ class Engine:
             mint_id=lambda: new_id(wall_ms(), noise),
         )
         self.learner = Learner(
-            estimator,
-            estimates,
-            lambda: current.serving.runtime.policy.estimates,
+            estimator, estimates, lambda: current.serving.runtime.policy.estimates
         )
-        self._estimator = estimator
+        self._estimator, self.usage = estimator, Usage(base, self._admissions.usage, current)
         registry.on_read(self._read)
 
     def start_jobs(self, runner: Runner) -> None:
@@ -274,6 +270,7 @@ class Engine:
         self._sharing.start_jobs(runner)
         runner.every(LEARN_S, "learn", self.learner.look)
         runner.every(FLUSH_S, "statistics", self._admissions.tallies.flush)
+        self.usage.start_jobs(runner)
 
     def refit(self) -> None:
         """Work by the configuration in force, if it has changed since."""

@@ -3,7 +3,8 @@
 import contextlib
 import secrets as entropy
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import date
 from typing import Final
 
 from cluster_gw.app.engine import wall_ms
@@ -38,6 +39,7 @@ from cluster_gw.store.scripts import load_scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.snapshots import Snapshots
 from cluster_gw.store.status_board import StatusBoard
+from cluster_gw.store.usage_records import Tell, UsageRecords
 
 REDIS_WITHIN_S: Final = 5.0
 VISITOR: Final = "visitor"
@@ -114,6 +116,17 @@ class Inspection:
         overlay = await Overlays(self._client, self._scripts, self._keys).read(NO_OVERLAY)
         merged = merge(self._base, patches_of(read_table(overlay.patches)))
         return merged.loaded.settings, config_version(overlay)
+
+    async def usage(self, settings: Settings, days: Sequence[date], tell: Tell) -> list[str]:
+        """Tell all that was used on some days; see `UsageRecords.read`.
+
+        Args:
+            settings: name the keys that are looked for in any case.
+            days: in UTC.
+            tell: see there.
+        """
+        known = [(key.provider, key.account or key.id, key.id) for key in settings.keys]
+        return await UsageRecords(self._client, self._keys).read(days, known, tell)
 
     @contextlib.asynccontextmanager
     async def cache_index(self) -> AsyncIterator[CacheIndex]:

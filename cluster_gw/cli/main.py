@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "drain": "cluster_gw.cli.drain",
         "audit": "cluster_gw.cli.audit",
         "cache": "cluster_gw.cli.cache",
+        "usage": "cluster_gw.cli.usage",
         "redis": "cluster_gw.cli.redis",
         "simulate": "cluster_gw.cli.simulate",
         "simulate-provider": "cluster_gw.cli.simulate_provider",

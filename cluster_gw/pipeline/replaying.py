@@ -150,6 +150,8 @@ class Replay:
 
     def _told(self, attempt: Attempt, finish: str | None, completion: Completion | None) -> None:
         """The answer is whole: the next request of this conversation may need some of it."""
+        said = attempt.tally if completion is None else completion
+        self._shell.accounts.saved(self._exchange, attempt.target, said.usage, said.characters)
         if attempt.heard is not None:
             self._shell.sessions.keep(self._exchange, attempt, completion)
         if self._exchange.tap is not None:

@@ -6,8 +6,9 @@ them until they are applied, which the lease id makes safe.
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
-from cluster_gw.canonical.events import Completion
+from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import FailureClass, Fault, FaultKind
 from cluster_gw.core.outcome.charge import (
     NOTHING_SENT,
@@ -24,10 +25,13 @@ from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.health import ANSWERED, SAYS_NOTHING, Booking
 from cluster_gw.pipeline.opened import Broken
+from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.admission import Lease, Outcome, Settlement
+from cluster_gw.store.lease import Consumed
 from cluster_gw.telemetry.catalog import SETTLE_DRIFT_TOKENS, TOKENS
 
 CLIENT_GONE = Fault(kind=FaultKind.CLIENT_GONE)
+SUCCESS: Final = "success"
 
 
 class Accounts:
@@ -48,7 +52,7 @@ class Accounts:
 
     def release(self, lease: Lease) -> None:
         """Give back an admission that was not used."""
-        self._settle(lease, NOTHING_SENT, "released")
+        self._settle(None, lease, NOTHING_SENT, "released")
 
     def completed(
         self, exchange: Exchange, lease: Lease, completion: Completion, *, latency_ms: int
@@ -92,19 +96,39 @@ class Accounts:
             )
         self._holding.bill(exchange, lease.target, charge)
         health, sample = booking.outcome, booking.sample
-        self._settle(lease, charge, verdict.failure_class.value, health, sample, booking.on_booked)
+        word = verdict.failure_class.value
+        self._settle(exchange, lease, charge, word, health, sample, booking.on_booked)
         return charge
 
     def abandoned(self, exchange: Exchange, lease: Lease, attempt: Attempt | None) -> None:
         """Charge an attempt whose client left: neutral for health, honest for tokens."""
         if attempt is None or not attempt.dispatched:
-            self._settle(lease, NOTHING_SENT, FailureClass.CANCELLED.value)
+            self._settle(None, lease, NOTHING_SENT, FailureClass.CANCELLED.value)
             return
         characters = attempt.tally.characters if exchange.request.stream else None
         charge = charge_failure(CLIENT_GONE, attempt.tally.usage, characters, exchange.demand)
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
-        self._settle(lease, charge, FailureClass.CANCELLED.value)
+        self._settle(exchange, lease, charge, FailureClass.CANCELLED.value)
+
+    def saved(
+        self, exchange: Exchange, target: Target, usage: Usage | None, characters: int
+    ) -> None:
+        """Note an answer that was given without a call: what it would have been charged.
+
+        Args:
+            exchange: the request.
+            target: of the route that gave the answer first.
+            usage: as it was reported then.
+            characters: of the answer.
+        """
+        charge, route = charge_answer(usage, characters, exchange.demand), target.route
+        self._admissions.usage.save(
+            exchange.client,
+            f"{route.provider}/{route.subject}",
+            prompt_tokens=charge.tokens - charge.output_tokens,
+            completion_tokens=charge.output_tokens,
+        )
 
     def _succeed(
         self,
@@ -124,11 +148,12 @@ class Accounts:
         )
         tools = exchange.context.needs.tools
         self._conditions.succeeded(lease, exchange.runtime.policy, with_tools=tools)
-        self._settle(lease, charge, "success", ANSWERED, sample)
+        self._settle(exchange, lease, charge, SUCCESS, ANSWERED, sample)
         self._estimator.teach(exchange, charge)
 
     def _settle(
         self,
+        exchange: Exchange | None,
         lease: Lease,
         charge: Charge,
         outcome: str,
@@ -136,6 +161,7 @@ class Accounts:
         sample: Sample | None = None,
         on_booked: Callable[[], None] | None = None,
     ) -> None:
+        """Settle a lease; `exchange` is whose use it is, None where nothing was used or failed."""
         provider = lease.target.provider
         if charge.source is not TokenSource.NONE:
             self._registry.add(TOKENS, provider, charge.source, value=charge.tokens)
@@ -149,7 +175,19 @@ class Accounts:
                 outcome=outcome,
                 health=health,
                 sample=sample,
+                consumed=None if exchange is None else consumed_of(exchange, charge, outcome),
             ),
             on_booked,
         )
         self._conditions.ended(lease)
+
+
+def consumed_of(exchange: Exchange, charge: Charge, outcome: str) -> Consumed:
+    """What a call counts for in the usage: of a failed one the family of its error, too."""
+    return Consumed(
+        exchange.client,
+        charge.output_tokens,
+        charge.cached_tokens,
+        charge.reasoning_tokens,
+        "" if outcome == SUCCESS else outcome,
+    )

@@ -158,6 +158,7 @@ def _build_target(
             caps=key.caps,
             token_weight=scale_weight(route.token_weight),
             host=route.host,
+            price=route.price if route.is_cost_known else None,
         ),
         codec=codec,
         noting=codec if isinstance(codec, NotingProvider) and codec.has_notes else None,

@@ -207,9 +207,16 @@ def _route(model: ModelSettings, facts: ProviderFacts) -> Route:
         monthly_tokens=model.monthly_tokens or None,
         price=Price(input=model.price.input or 0.0, output=model.price.output or 0.0),
         is_priced=model.price.input is not None or model.price.output is not None,
+        is_cost_known=is_cost_known(model),
         enabled=model.enabled,
         embedding=embedding_of(model, facts.dialect),
     )
+
+
+def is_cost_known(model: ModelSettings) -> bool:
+    """Whether every token of a model has a price; vectors are no tokens."""
+    price = model.price
+    return price.input is not None and (price.output is not None or model.embedding is not None)
 
 
 def quirks_of(model: ModelSettings, facts: ProviderFacts) -> frozenset[str]:

@@ -28,6 +28,7 @@ from cluster_gw.store.scripts import Scripts
 from cluster_gw.store.settlement import SettlementQueue
 from cluster_gw.store.stand_in import StandIn
 from cluster_gw.store.tallies import Tallies
+from cluster_gw.store.usage_book import UsageBook
 from cluster_gw.units import MS_PER_S, LeaseId
 
 __all__ = ["Admissions", "Lease", "Outcome", "Refusal", "Settlement", "TargetLimits"]
@@ -37,7 +38,10 @@ UNREADABLE_RETRY_MS: Final = 1000
 UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undispatched")
 FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
 PLAIN_REPLY: Final = 5  # words in that of an admission, where nothing of health is recorded
-SCRIPTS: Final = ("reserve", "reserve_many", "settle", "settle_many", "tally")
+SCRIPTS: Final = (
+    *(f"admission/{name}" for name in ("reserve", "reserve_many", "settle", "settle_many", "tally")),
+    *("usage/note", "usage/save"),
+)
 
 
 def server_clock() -> int:
@@ -98,7 +102,10 @@ class Admissions:
         self._doubts: dict[str, Doubt] = {}
         self._heard: dict[TargetLimits, Lease] = {}
         self.tallies = Tallies(client, scripts, server_now_ms=server_now_ms)
-        client.know(*(scripts[f"admission/{name}"] for name in SCRIPTS))
+        self.usage = UsageBook(
+            client, scripts, keys, self._plans, worker_id=worker_id, clock_ms=clock_ms
+        )
+        client.know(*(scripts[name] for name in SCRIPTS))
 
     @property
     def pending(self) -> int:
@@ -231,6 +238,7 @@ class Admissions:
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
         await self.tallies.flush()
+        await self.usage.flush()
         return await self.settlements.drain(deadline_s)
 
     async def close(self) -> None:

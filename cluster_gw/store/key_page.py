@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from cluster_gw.store.key_shapes import KEY_SHAPES, KeyShape
+from cluster_gw.store.key_shape import KeyShape
+from cluster_gw.store.key_shapes import KEY_SHAPES
 from cluster_gw.store.scripts import Script, read_script, script_files
 
 HEAD: Final = """# Redis keys

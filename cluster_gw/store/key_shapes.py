@@ -2,17 +2,8 @@
 
 from typing import Final
 
-import msgspec
-
-
-class KeyShape(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table of keys: its pattern, Redis type, life and content."""
-
-    pattern: str
-    type: str
-    ttl: str
-    content: str
-
+from cluster_gw.store.key_shape import KeyShape
+from cluster_gw.store.usage_shapes import USAGE_SHAPES
 
 KEY_SHAPES: Final = (
     KeyShape(
@@ -112,6 +103,7 @@ KEY_SHAPES: Final = (
         "bucket, in older and edge at that of the newest. month: month in UTC (yyyymm) and tokens "
         "used in it. 8 days, or to the end of the month.",
     ),
+    *USAGE_SHAPES,
     KeyShape(
         pattern="kc:{<provider>.<account>}:<key>",
         type="string",

@@ -16,6 +16,7 @@ WHOLE_KEY: Final = "_all"
 KEY_CAPS: Final = "_caps"
 WHOLE_ACCOUNT: Final = "_acct"
 PIN_PARTS: Final = 3  # epoch, scope, key
+USED_KEY: Final = re.compile(r"\{[^{}.:]+\.[^{}.:]+\}:[^{}:]+")
 
 
 def encode_part(text: str) -> str:
@@ -214,6 +215,36 @@ class Keys:
         """Record and feed of a client's idempotency key, as the scripts take them."""
         name = f"{encode_part(client)}:{{{encode_part(digest)}}}"
         return f"{self.prefix}:ik:{name}", f"{self.prefix}:ikf:{name}"
+
+    def usage_of_key(self, slot: str, key: str) -> str:
+        """What the use of a key is counted under, less prefix and day."""
+        return f"{slot}:{encode_part(key)}"
+
+    def usage(self, of_key: str, day: int) -> str:
+        """Hash: who used a key on a day (yyyymmdd, UTC) for what; in one slot with its windows."""
+        return f"{self.prefix}:u:{of_key}:{day}"
+
+    def is_used_key(self, text: str) -> bool:
+        """Whether a text is what the use of some key is counted under."""
+        return USED_KEY.fullmatch(text) is not None
+
+    def used_key(self, of_key: str) -> tuple[str, str]:
+        """The provider and the key whose use is counted under a name."""
+        slot, _, key = of_key.rpartition(":")
+        provider, _, _ = slot[1:-1].partition(".")
+        return unquote(provider), unquote(key)
+
+    def usage_index(self) -> str:
+        """Sorted set: whose use is counted, and on which day that was last so."""
+        return f"{self.prefix}:{{usage}}:keys"
+
+    def usage_saved(self, day: int) -> str:
+        """Hash: what the response cache saved on a day."""
+        return f"{self.prefix}:{{usage}}:saved:{day}"
+
+    def usage_told(self, worker: str) -> str:
+        """String: the last batch of savings that a worker told."""
+        return f"{self.prefix}:{{usage}}:told:{encode_part(worker)}"
 
     def requests(self, digit: str, kind: str) -> tuple[str, str]:
         """Order and records of requests whose ids end with a digit, as the script takes them."""

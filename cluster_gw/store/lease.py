@@ -12,6 +12,7 @@ from cluster_gw.core.limits.breaker import BreakerPolicy, Evidence
 from cluster_gw.core.limits.caps import PLAIN_WEIGHT, Caps
 from cluster_gw.core.limits.client_share import ClientShare
 from cluster_gw.core.limits.cooldown import Cooldown
+from cluster_gw.core.limits.price import Price
 from cluster_gw.core.limits.windows import Gate, Limits
 from cluster_gw.core.routing.statistics import Sample
 from cluster_gw.units import KeyId, LeaseId
@@ -31,6 +32,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         caps: of the key over all its models.
         token_weight: of the model in its key's daily tokens, thousandths.
         share: the client that asks, where it may take a part of each window only.
+        price: of its tokens; None where it is not known.
     """
 
     provider: str
@@ -45,6 +47,7 @@ class TargetLimits(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     token_weight: int = PLAIN_WEIGHT
     host: str = ""
     share: ClientShare | None = None
+    price: Price | None = None
 
     def __post_init__(self) -> None:
         """Fill the host in: it is looked at with every answer."""
@@ -123,6 +126,24 @@ RESTS: Final = "rests"  # neutral, but for a rest
 NO_OUTCOME: Final = Outcome()
 
 
+class Consumed(msgspec.Struct, frozen=True, gc=False):
+    """What a call counts for in the usage, beside what its windows take (`store/usage.py`).
+
+    Attributes:
+        client: who asked.
+        output_tokens: of the tokens of its settlement.
+        cached_tokens: of its prompt, as reported.
+        reasoning_tokens: of its output, as reported.
+        family: of the error that it ended in; empty for an answer.
+    """
+
+    client: str
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    family: str = ""
+
+
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fact that replaces an estimate.
 
@@ -132,6 +153,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         outcome: `success`, or a failure class.
         health: what it says about the target.
         sample: what it adds to the target's statistics; None for nothing.
+        consumed: what it counts for in the usage; None for nothing, as when it was given back.
     """
 
     counts_request: bool
@@ -139,6 +161,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome: str
     health: Outcome = NO_OUTCOME
     sample: Sample | None = None
+    consumed: Consumed | None = None
 
 
 def slot_name(second: int) -> str:

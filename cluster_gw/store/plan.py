@@ -7,8 +7,9 @@ import msgspec
 
 from cluster_gw.core.limits.caps import WEIGHT_SCALE, Caps
 from cluster_gw.core.limits.client_share import share_of
+from cluster_gw.core.limits.price import Price
 from cluster_gw.core.limits.windows import CalendarDay, Gate, Limits, calendar_day
-from cluster_gw.store.keys import Keys
+from cluster_gw.store.keys import Keys, encode_part
 from cluster_gw.store.lease import TargetLimits
 from cluster_gw.store.packing import Many, Template, bulk, many_of, template_of
 from cluster_gw.store.scripts import Scripts
@@ -23,9 +24,9 @@ HEALTH_SCOPES: Final = (SCOPE_MODEL, SCOPE_KEY)  # of the two health records
 NO_LIMIT: Final = -1
 NONE: Final = Limits()
 RESERVE_ARGS: Final = 8  # besides the limits
-SETTLE_ARGS: Final = 8
+SETTLE_ARGS: Final = 10
 RESERVE_EACH: Final = 4  # of these, those of the lease
-SETTLE_EACH: Final = 5
+SETTLE_EACH: Final = 7
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         reserve_many: the call that admits several leases; not where there are caps.
         settle_many: the same for settlements.
         unlimited: in place of the tail of `reserve`: counts whatever the limits say.
+        named: its model, as usage names it.
+        price: of its tokens; None where it is not known.
         minute_cap_at: the window whose requests a minute are the provider's cap; 0 for none.
         is_capped: whether the key has caps over all its models.
     """
@@ -69,6 +72,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     reserve_many: Many
     settle_many: Many
     unlimited: bytes
+    named: str
+    price: Price | None = None
     minute_cap_at: int = 0
     is_capped: bool = False
 
@@ -93,9 +98,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plans:
-    """Plans by target."""
+    """Plans by target, as of one day.
+
+    Attributes:
+        usage_day: in which use is counted, yyyymmdd in UTC; 0 where nothing is settled.
+        used: under what it is counted there, of every plan that was made since that day began.
+    """
 
     def __init__(self, keys: Keys, scripts: Scripts) -> None:
+        self.usage_day = 0
+        self.used: set[str] = set()
         self._keys = keys
         self._reserve = scripts["admission/reserve"]
         self._settle = scripts["admission/settle"]
@@ -111,6 +123,13 @@ class Plans:
                 self._plans.clear()
             plan = self._plans[target] = self._build(target)
         return plan
+
+    def turn_to(self, usage_day: int) -> None:
+        """Count use in another day from now on: what is settled by older plans stays in theirs."""
+        if usage_day != self.usage_day:
+            self.usage_day = usage_day
+            self.used = set()
+            self._plans.clear()
 
     def windows_of(self, target: TargetLimits) -> Iterator[tuple[str, str, Limits]]:
         """Give scope, key and limits of each window of a target, in order."""
@@ -146,9 +165,13 @@ class Plans:
         keys: tuple[str, ...] = (self._keys.lease_expiries(slot), *health, *windows)
         subjects: tuple[str, ...] = windows
         caps: tuple[int, ...] = ()
+        usage = self._keys.usage_of_key(slot, target.key)
+        self.used.add(usage)
+        settled: tuple[str, ...] = (*keys, self._keys.usage(usage, self.usage_day))
         if target.caps.needs_record():
             record = self._keys.key_caps(slot, target.key)
-            keys, subjects = (*keys, record), (*subjects, f"{record} {target.token_weight}")
+            keys, settled = (*keys, record), (*settled, record)
+            subjects = (*subjects, f"{record} {target.token_weight}")
             caps = caps_of(target.caps, target.token_weight)
         return Plan(
             keys=keys,
@@ -166,16 +189,18 @@ class Plans:
             ),
             limits=limits,
             reserve=template_of(self._reserve, keys, RESERVE_ARGS, (*limits, *caps)),
-            settle=template_of(self._settle, keys, SETTLE_ARGS, caps[-1:]),
+            settle=template_of(self._settle, settled, SETTLE_ARGS, caps[-1:]),
             reserve_many=many_of(
                 self._reserve_many,
                 keys,
                 common=RESERVE_ARGS - RESERVE_EACH + len(limits),
                 each=RESERVE_EACH,
             ),
-            settle_many=many_of(self._settle_many, keys, common=1, each=SETTLE_EACH),
+            settle_many=many_of(self._settle_many, settled, common=1, each=SETTLE_EACH),
             is_capped=bool(caps),
             unlimited=bulk(*(NO_LIMIT for _ in (*limits, *caps[:-1])), *caps[-1:]),
+            named=encode_part(target.model),
+            price=target.price,
             minute_cap_at=scopes.index(SCOPE_KEY) + 1 if has_minute_cap else 0,
         )
 

@@ -26,6 +26,7 @@ from cluster_gw.store.lease import (
 )
 from cluster_gw.store.packing import ZERO, Template, bulk
 from cluster_gw.store.plan import Days, Plan
+from cluster_gw.store.usage import told_of
 from cluster_gw.units import LeaseId
 
 MAX_PENDING: Final = 50_000
@@ -176,6 +177,7 @@ class SettlementQueue:
             int(settlement.counts_request),
             slot_name(lease.second if lease else 0),
             outcome_text(lease, settlement.health, plan.days),
+            *told_of(plan, settlement),
         )
         charges = settlement.counts_request or settlement.tokens > 0
         entry = self._take(plan.settle, own, zone, heard=heard, charges=charges)
@@ -205,6 +207,7 @@ class SettlementQueue:
             int(settlement.counts_request),
             age_name(age_s),
             outcome_text(None, settlement.health, plan.days),
+            *told_of(plan, settlement),
         )
         self.add_call(plan.settle, own, zone, lazy=True)
 

@@ -188,6 +188,7 @@ class StandIn:
                 tokens=settlement.tokens,
                 outcome=settlement.outcome,
                 health=aged(settlement.health, age_s),
+                consumed=settlement.consumed,
             ),
             age_s=age_s,
         )

@@ -363,6 +363,14 @@ PROVIDER_OPENINGS: Final = _counter(
 MODEL_BENCHES: Final = _counter(
     "gw_model_benches_total", "Models sent to rest on all their keys, by provider.", "provider"
 )
+USAGE_FULL: Final = _gauge(
+    "gw_usage_full_keys_count",
+    "Keys whose usage of today is full: new clients and models count together, as _other.",
+    merge=Merge.MAX,
+)
+USAGE_DROPPED: Final = _counter(
+    "gw_usage_dropped_total", "Batches of what the response cache saved that Redis called wrong."
+)
 LOG_LINES_DROPPED: Final = _counter(
     "gw_log_lines_dropped_total", "Log lines given up: nobody read the log, or not fast enough."
 )

@@ -6,15 +6,17 @@
 -- @keys 2 health hash 54h rest and breaker of the target
 -- @keys 3 health hash 54h rest of the key over all its models
 -- @keys 4 window hash 27h counters and leases of a window, that of the model
--- @keys 5.. window hash as_4 further windows, those of the reservation; then the record of its caps
+-- @keys 5.. window hash as_4 further windows of the reservation; the use of its key on a day; the record of its caps
 -- @args 1 lease_id text the operation id
 -- @args 2 actual tokens what was used
 -- @args 3 counts_request flag 1, or 0 when nothing was sent upstream
 -- @args 4 slot text s0 to s8, that of the second the reservation told, else it costs time; or a<age in s>
 -- @args 5 outcome text what it says of health: lib/health_outcome.lua
--- @args 6 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
--- @args 7 day_end ms first instant after that day, 0 for a rolling one
--- @args 8.. weight thousandths of the model, only where there are caps
+-- @args 6 whose text '<client> <model>' whose use it is, empty for nobody's: lib/usage.lua
+-- @args 7 used text what of the tokens was output, and what else is to be told of them
+-- @args 8 day_id yyyymmdd 0 for a rolling day; used only when the lease is unknown
+-- @args 9 day_end ms first instant after that day, 0 for a rolling one
+-- @args 10.. weight thousandths of the model, only where there are caps
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, 'settled'} the estimate was replaced; {1, 'reclaimed'} it had expired, corrected by the difference
 -- and {.., 1} when an end that might have been forgiven was the third in a row
@@ -28,17 +30,19 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 --@include lib/slot.lua
+--@include lib/usage.lua
+--@include lib/usage_add.lua
 
 local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
 
 local last = #ARGV
-local has_caps = last == 9
-local windows = #KEYS - (has_caps and 4 or 3)
-if windows < 1 or (last ~= 8 and not has_caps) then
+local has_caps = last == 11
+local windows = #KEYS - (has_caps and 5 or 4)
+if windows < 1 or (last ~= 10 and not has_caps) then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
 local lease_id, actual, requests, slot = ARGV[1], ARGV[2] + 0, ARGV[3] - 1, ARGV[4]
-local day_id, day_end, now = ARGV[6] + 0, ARGV[7] + 0, ARGV[last] + 0
+local day_id, day_end, now = ARGV[8] + 0, ARGV[9] + 0, ARGV[last] + 0
 if lease_id == '' or (requests ~= 0 and requests ~= -1) or not (actual >= 0 and actual <= EXACT_MAX
   and day_id >= 0 and day_end >= 0 and now >= 0) or actual % 1 + day_id % 1 + day_end % 1 + now % 1 ~= 0 then
   return { err = 'GW_BADARG lease id, counts_request or a number' }
@@ -106,6 +110,14 @@ for n = 1, windows do
   end
 end
 
+local rows
+if ARGV[6] ~= '' then
+  rows = {}
+  local fault = usage_add(rows, windows + 4, ARGV[6], ARGV[7], actual, requests + 1)
+  if fault then
+    return { err = fault }
+  end
+end
 if has_caps then
 --@include lib/caps_settle.lua
 end
@@ -128,6 +140,9 @@ for n = 1, windows do
 end
 if caps_now or hour_writes or is_old then
 --@include lib/settle_rest.lua
+end
+if rows then
+  usage_write(rows, KEYS[windows + 4])
 end
 if is_booked then
   return { 1, code, 1 }

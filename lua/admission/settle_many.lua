@@ -6,8 +6,8 @@
 -- @keys 2 health hash 54h rest and breaker of the target
 -- @keys 3 health hash 54h rest of the key over all its models
 -- @keys 4 window hash 27h counters and leases of a window, that of the model
--- @keys 5.. window hash as_4 further windows, those of the reservations
--- @args 1.. lease_id,actual,counts_request,slot,outcome text,tokens,flag,text,text five for each lease, as for `settle`
+-- @keys 5.. window hash as_4 further windows, those of the reservations; then the use of their key on a day
+-- @args 1.. lease_id,actual,counts_request,slot,outcome,whose,used text,tokens,flag,text,text,text,text as for `settle`
 -- @args last now_ms ms 0 for the server's clock
 -- @returns {1, then for each lease 1: the estimate was replaced; or 0: nothing was done, ask `settle`}
 -- @returns {0} nothing was done at all: ask `settle` about each
@@ -20,19 +20,21 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 --@include lib/slot.lua
+--@include lib/usage.lua
+--@include lib/usage_add.lua
 
 local SUCCESS, NEUTRAL = 115, 110 -- s, n
 local LEASE = '^R (%d+) %S+ (%d+) (%d+) (%d+) %d+$'
 
-local windows, last = #KEYS - 3, #ARGV
-if windows < 1 or last < 6 or last % 5 ~= 1 then
+local windows, last = #KEYS - 4, #ARGV
+if windows < 1 or last < 8 or last % 7 ~= 1 then
   return { err = 'GW_BADARG the number of keys and arguments do not match' }
 end
-local leases, now = (last - 1) / 5, ARGV[last] + 0
+local leases, now = (last - 1) / 7, ARGV[last] + 0
 if not (now >= 0) or now % 1 ~= 0 then
   return { err = 'GW_BADARG now' }
 end
-for at = 1, last - 5, 5 do
+for at = 1, last - 7, 7 do
   local actual, requests = ARGV[at + 1] + 0, ARGV[at + 2]
   if ARGV[at] == '' or (requests ~= '0' and requests ~= '1') or not (actual >= 0 and actual <= EXACT_MAX)
     or actual % 1 ~= 0 then
@@ -49,12 +51,12 @@ end
 
 -- Which of them are plain in all windows, before anything of any is written.
 local names = { 'now' }
-for at = 1, last - 5, 5 do
+for at = 1, last - 7, 7 do
   names[#names + 1], names[#names + 2] = '@' .. ARGV[at], ARGV[at + 3]
 end
 local stored, reply, seen = {}, { 1 }, {}
 for i = 1, leases do
-  local at = 5 * i - 4
+  local at = 7 * i - 6
   local id, kind = ARGV[at], string.byte(ARGV[at + 4])
   reply[i + 1] = (kind == SUCCESS or kind == NEUTRAL) and not seen[id] and 1 or 0
   seen[id] = true
@@ -74,6 +76,16 @@ for n = 1, windows do
   end
 end
 
+local rows = {}
+for i = 1, leases do
+  local at = 7 * i - 6
+  if reply[i + 1] == 1 and ARGV[at + 5] ~= '' then
+    local fault = usage_add(rows, #KEYS, ARGV[at + 5], ARGV[at + 6], ARGV[at + 1] + 0, ARGV[at + 2] + 0)
+    if fault then
+      return { err = fault }
+    end
+  end
+end
 for n = 1, windows do
   local key, values = KEYS[n + 3], stored[n]
   local s, r, t, rs, ts, day, ends, drs, dts, count, quiet = match(values[1], READ)
@@ -81,7 +93,7 @@ for n = 1, windows do
   local seconds, order, texts, fields = {}, {}, {}, {} -- seconds as they are after what was settled so far
   for i = 1, leases do
     if reply[i + 1] == 1 then
-      local at = 5 * i - 4
+      local at = 7 * i - 6
       local requests, slot = ARGV[at + 2] - 1, ARGV[at + 3]
       local _, bucket, _, estimate = match(values[2 * i], LEASE)
       local tokens, ago = ARGV[at + 1] - estimate, s - bucket
@@ -122,4 +134,5 @@ for n = 1, windows do
     call('HDEL', KEYS[n + 3], unpack(stored[n].fields))
   end
 end
+usage_write(rows, KEYS[#KEYS])
 return reply

@@ -26,6 +26,8 @@ BESIDE: Final = KEYS.model_window(SLOT, "k2", "m")
 ACCOUNT: Final = KEYS.account_window(SLOT)
 CAPPED: Final = KEYS.key_caps(SLOT, "k")
 NOW_MS: Final = 1_795_000_000_000
+USED: Final = KEYS.usage(KEYS.usage_of_key(SLOT, "k"), 20261118)
+NOBODY: Final = ("", "")
 
 
 HEALTH: Final = KEYS.health(SLOT, "k", "m")
@@ -86,6 +88,7 @@ class Admission:
         age_s: int | None = None,
         outcome: str = "success 0 0",
         weight: int | None = None,
+        usage: tuple[str, str] = NOBODY,
     ) -> list[Any]:
         """Settle; `second` is what the reservation told, and may be wrong; or how old it is."""
         slot = slot_name(second) if age_s is None else age_name(age_s)
@@ -93,10 +96,11 @@ class Admission:
         reply: list[Any] = self._settle(
             keys=[
                 *names(windows),
+                USED,
                 *([CAPPED] if weights else ()),
             ],
             args=[
-                *(lease, actual, counts_request, slot, outcome),
+                *(lease, actual, counts_request, slot, outcome, *usage),
                 *(*day, *weights, now_ms),
             ],
         )
@@ -124,14 +128,16 @@ class Admission:
         *windows: str,
         now_ms: int = NOW_MS,
         outcome: str = "success 0 0",
+        usage: Sequence[tuple[str, str]] = (),
     ) -> list[Any]:
         """Settle several: of each its id, tokens, whether it counts, the second it was told."""
+        used = usage or [NOBODY] * len(ended)
         args = [
             word
-            for lease, actual, counts, second in ended
-            for word in (lease, actual, counts, slot_name(second), outcome)
+            for (lease, actual, counts, second), whose in zip(ended, used, strict=True)
+            for word in (lease, actual, counts, slot_name(second), outcome, *whose)
         ]
-        reply: list[Any] = self._settle_many(keys=names(windows), args=[*args, now_ms])
+        reply: list[Any] = self._settle_many(keys=[*names(windows), USED], args=[*args, now_ms])
         return reply
 
     def observe(

@@ -27,6 +27,7 @@ from tests.lua.calls import (
     OTHER,
     OTHER_HEALTH,
     SLOT,
+    USED,
     WHOLE,
     Admission,
     names,
@@ -40,11 +41,13 @@ MINUTE_MS, DAY_MS = 60_000, 86_400_000
 CHECK, PROBE = KEYS.check(SLOT, "k"), KEYS.probe()
 STATUSES, POOL, STRANGERS = KEYS.key_statuses(), KEYS.pool_status(), KEYS.strangers()
 ORDERS = KEYS.check_orders()
+SAVINGS = (KEYS.usage_told("w1"), KEYS.usage_saved(20261118))
 NO_KEY = {"TIME", "PUBLISH"}
 EVERY_KEY = {
     *names([MODEL, WHOLE, OTHER, ACCOUNT]),
     *OTHER_HEALTH,
     CAPPED,
+    *(USED, KEYS.usage_index(), *SAVINGS),
     *CLIENT_KEYS,
     MARKS,
     RECORD,
@@ -73,7 +76,7 @@ def run_everything(admission: Admission) -> None:
     admission.reserve("a", *both, ttl_ms=1_000)
     admission.reserve("b", *both, ttl_ms=1_000)
     admission.reserve("c", *both)
-    admission.settle("b", MODEL, WHOLE)
+    admission.settle("b", MODEL, WHOLE, usage=("app m", "1 0 0 - timeout"))
     admission.reserve("d", (OTHER, Limits()), (WHOLE, Limits()), now_ms=NOW_MS + 5_000)
     admission.reserve("e", *both, now_ms=NOW_MS + 20 * MINUTE_MS)
     admission.reserve("f", *both, now_ms=NOW_MS)
@@ -158,6 +161,8 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/order", [ORDERS], "*", NOW_MS)
     run("health/orders", [ORDERS], 1, NOW_MS)
     run("health/ordered", [ORDERS], 1, NOW_MS, 1, 0, 0, "p.k", NOW_MS, NOW_MS)
+    run("usage/note", [KEYS.usage_index()], 20261118, 20260821, "{p.acc}:k")
+    run("usage/save", [*SAVINGS], 1, "app p%2Fm", 1, 2, 3)
     run("client/count_stranger", [STRANGERS], "192.0.2.1", 10, NOW_MS)
 
 

@@ -57,6 +57,12 @@ def one_by_one(admission: Admission, asked: list[Wanted], **words: Any) -> list[
     return [1, NOW_MS // 1000, *reply] if "now_ms" not in words else reply
 
 
+def usage_of(name: str, actual: int, _counts: int) -> tuple[str, str]:
+    """Of some clients; what was used, in either form."""
+    client = f"app{int(name[1:]) % 3} m"
+    return client, f"{actual // 2}" if actual % 2 else f"{actual // 3} 1 2 {actual} timeout"
+
+
 @pytest.mark.parametrize("day", [(0, 0), TODAY], ids=["rolling", "calendar"])
 def test_many_leave_redis_as_one_by_one_would(admission: Admission, day: tuple[int, int]) -> None:
     redis, dice = admission.redis, random.Random(7)
@@ -80,7 +86,8 @@ def test_many_leave_redis_as_one_by_one_would(admission: Admission, day: tuple[i
             admission.reserve("beat", *ROUTE, now_ms=NOW_MS + 1_200, day=day)  # a new second
             if is_together:
                 facts = [(*one, second) for one in some]
-                reply = admission.settle_many(facts, *WINDOWS, now_ms=now_ms)
+                usage = [usage_of(*one) for one in some]
+                reply = admission.settle_many(facts, *WINDOWS, now_ms=now_ms, usage=usage)
                 assert reply == [1] * (1 + len(some))
                 continue
             for name, actual, counts in some:
@@ -91,6 +98,7 @@ def test_many_leave_redis_as_one_by_one_would(admission: Admission, day: tuple[i
                     counts_request=counts,
                     second=second,
                     day=day,
+                    usage=usage_of(name, actual, counts),
                 )
                 assert settled == [1, "settled"]
         return told, state(redis)

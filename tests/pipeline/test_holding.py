@@ -30,9 +30,11 @@ async def holds(client: RedisClient) -> AsyncIterator[Holds]:
     admissions = Admissions(
         client, scripts, keys, worker_id="w", clock_ms=lambda: 0, monotonic_s=lambda: 0.0
     )
-    yield Holds(
+    holds = Holds(
         client, scripts, keys, admissions.settlements, worker_id="w", monotonic_s=lambda: 0.0
     )
+    await client.call("HGET", "gw1:none", "any")  # until the scripts are loaded, writes may wait
+    yield holds
     await admissions.close()
 
 

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from cluster_gw.store.key_page import key_page, write_key_page
-from cluster_gw.store.key_shapes import KEY_SHAPES, KeyShape
+from cluster_gw.store.key_shape import KeyShape
+from cluster_gw.store.key_shapes import KEY_SHAPES
 from cluster_gw.store.scripts import find_folder, load_scripts
 
 ROOT = Path(__file__).parents[2]

@@ -83,6 +83,16 @@ def test_an_answer_its_lead_and_its_feed_live_in_one_slot(digest: str, token: in
     assert KEYS.of_member(KEYS.cached_member(digest)) == KEYS.cached(digest)
 
 
+@given(provider=TEXT.filter(bool), account=TEXT.filter(bool), key=TEXT.filter(bool))
+def test_whose_use_it_is_can_be_read_in_its_name(provider: str, account: str, key: str) -> None:
+    slot = KEYS.slot(provider, account)
+    name = KEYS.usage_of_key(slot, key)
+
+    assert KEYS.is_used_key(name)
+    assert KEYS.used_key(name) == (provider, key)
+    assert key_slot(KEYS.usage(name, 1).encode()) == key_slot(KEYS.lease_expiries(slot).encode())
+
+
 def test_names_can_be_read_and_typed() -> None:
     slot = KEYS.slot("groq", "team-a")
 
@@ -117,6 +127,8 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *KEYS.requests("a", "plain"),
         *KEYS.repeats("app", "0123"),
         *KEYS.health(slot, "k", "m"),
+        *(KEYS.usage(KEYS.usage_of_key(slot, "k"), 20261201), KEYS.usage_index()),
+        *(KEYS.usage_saved(20261201), KEYS.usage_told("w1")),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}
 

@@ -68,12 +68,27 @@ def test_calls_of_a_plan_are_what_the_client_would_pack(keys: Keys, scripts: Scr
     plan = Plans(keys, scripts).of(target(Limits(rpm=7)))
     name, sha = "EVALSHA", scripts["admission/settle"].sha
 
-    args = ("a.1", 70, 1, "m5", "success 0 0", 0, 0, 0)
+    args = ("a.1", 70, 1, "m5", "success 0 0", "app m", "30", 0, 0, 0)
+    settled = (*plan.keys, "gw1:u:{p.a}:k:0")
 
-    assert plan.settle.head + bulk(*args) == pack((name, sha, len(plan.keys), *plan.keys, *args))
+    assert plan.settle.head + bulk(*args) == pack((name, sha, len(settled), *settled, *args))
     assert plan.settle.route[3] == plan.keys[0]
     assert plan.reserve.tail == bulk(*plan.limits)
     assert plan.settle.tail == b""
+
+
+def test_plans_of_another_day_count_use_there(keys: Keys, scripts: Scripts) -> None:
+    plans = Plans(keys, scripts)
+    plans.turn_to(20261130)
+    before = plans.of(target(FREE))
+    plans.turn_to(20261130)
+    assert plans.of(target(FREE)) is before
+
+    plans.turn_to(20261201)
+
+    assert before.settle.route[-1] == "gw1:u:{p.a}:k:20261130"
+    assert plans.of(target(FREE)).settle.route[-1] == "gw1:u:{p.a}:k:20261201"
+    assert plans.used == {"{p.a}:k"}
 
 
 def test_equal_targets_share_a_plan(keys: Keys, scripts: Scripts) -> None:

@@ -18,13 +18,14 @@ SIGNED_IN: Final = f"sessionStorage.setItem('cluster-gw.token', '{TOKEN}')"
 DESK: Final = ViewportSize(width=1280, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 
-PAGES: Final = ("overview", "requests", "explain", "keys", "routing")
+PAGES: Final = ("overview", "requests", "explain", "keys", "routing", "usage")
 READY: Final = {
     "overview": "#keys",
     "requests": "#recent",
     "explain": "#body",
     "keys": "#keys",
     "routing": "#scores",
+    "usage": "#used",
 }
 """What each page has when it has been read."""
 

@@ -477,3 +477,18 @@ def test_shown_tree_becomes_what_is_drawn_even_with_names_that_occur_twice(visit
     )
 
     assert told == ["abc", "cab", "aab", "b", "bbaac", "", "ca"]
+
+
+def test_usage_is_shown_as_the_api_tells_it_and_grouped_as_chosen(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    fall_back(group)
+    page = visit.open("usage", "#used")
+    page.get_by_label("By").select_option("client,model")
+    expect(page.get_by_role("columnheader", name="Client")).to_be_visible()
+
+    told = call(group.admin_url, "GET", "/api/usage?group_by=client,model").body["items"]
+    shown = visit.rows("Usage")
+    assert [row[:2] for row in shown] == [[one["client"], one["model"]] for one in told]
+    assert [row[2] for row in shown] == [f"{one['requests']:,}" for one in told]
+    assert {row[7] for row in shown} == {"unknown"}

@@ -13,6 +13,12 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FREE = Price()
+NANO_PER_MICRO = 1000
+
+
+def cost_nano_usd(price: Price, *, input_tokens: int, output_tokens: int) -> int:
+    """Tell what these tokens cost, to the nearest nano-USD, so that sums are exact."""
+    return round((price.input * input_tokens + price.output * output_tokens) * NANO_PER_MICRO)
 
 
 def cost_micro_usd(price: Price, *, input_tokens: int, output_tokens: int) -> int:

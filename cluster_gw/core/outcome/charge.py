@@ -33,6 +33,8 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         counts_request: False only when nothing was sent.
         tokens: what the windows keep.
         output_tokens: the part of them that is output, which has a price of its own.
+        cached_tokens: of the rest, as reported: what the provider had kept.
+        reasoning_tokens: of the output, as reported.
         source: where `tokens` comes from.
     """
 
@@ -40,6 +42,8 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tokens: int
     source: TokenSource
     output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
 
 NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=TokenSource.NONE)
@@ -60,11 +64,15 @@ def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charg
         demand: the estimate under which the attempt was admitted.
     """
     if is_believable(usage):
+        output_tokens = output_of(usage)
+        cached, reasoning = usage.cached_prompt_tokens, usage.reasoning_tokens
         return Charge(
             counts_request=True,
             tokens=usage.total_tokens,
             source=TokenSource.REPORTED,
-            output_tokens=output_of(usage),
+            output_tokens=output_tokens,
+            cached_tokens=cached and min(max(cached, 0), usage.total_tokens - output_tokens),
+            reasoning_tokens=reasoning and min(max(reasoning, 0), output_tokens),
         )
     output_tokens = estimate_tokens(characters)
     return Charge(

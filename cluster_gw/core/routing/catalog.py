@@ -71,6 +71,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         scoped_keys: of its provider's keys those that serve other models only.
         endpoint: handle of the relay it is reached through; empty for the provider's own address.
         is_priced: somebody said what it costs, 0 among it.
+        is_cost_known: and all of it, so that what a call cost can be told.
         embedding: it makes vectors, and no chat may be routed to it; None for all others.
     """
 
@@ -100,6 +101,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str = ""
     price: Price = FREE
     is_priced: bool = False
+    is_cost_known: bool = False
     embedding: EmbeddingModel | None = None
     keys: tuple[Key, ...] = ()
 

@@ -1,6 +1,7 @@
 """What the routes of the admin API work with."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -13,6 +14,7 @@ from cluster_gw.store.cache_index import CacheIndex
 from cluster_gw.store.fleet import Fleet
 from cluster_gw.store.pins import Pins
 from cluster_gw.store.request_records import RequestRecords
+from cluster_gw.store.usage_records import Tell
 
 ERRORS_LOOKBACK_MIN: Final = 30
 """How long ago an error of a route may be to be held against it."""
@@ -68,6 +70,13 @@ class KeyHealth(Protocol):
         """Order a check of `places`: all keys, those of a provider, or one."""
 
 
+class Usage(Protocol):
+    """What was used; raises `StoreLostError` while Redis is away."""
+
+    async def read(self, days: Sequence[date], tell: Tell) -> Sequence[str]:
+        """Tell all that was used on some days; gives the names of records that cannot be read."""
+
+
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """One worker, as its administrator sees it.
 
@@ -84,6 +93,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         pins: where runs and sessions stay.
         audit: what was changed by whom.
         server_ms: the clock of Redis, ms since the epoch; None while it was not heard.
+        usage: what was used.
     """
 
     deps: Deps
@@ -98,6 +108,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     pins: Pins
     audit: Audit
     server_ms: Callable[[], float | None]
+    usage: Usage
 
     @property
     def config_version(self) -> int:

@@ -31,6 +31,7 @@ from cluster_gw.server.admin.profiles import profile_routes
 from cluster_gw.server.admin.requests import request_routes
 from cluster_gw.server.admin.routing import routing_routes
 from cluster_gw.server.admin.snapshot import snapshot_routes
+from cluster_gw.server.admin.usage import usage_routes
 
 ASKING: Final = frozenset({("POST", "/api/explain")})
 """Calls that change nothing although their method could."""
@@ -54,6 +55,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     pin_routes,
     client_routes,
     audit_routes,
+    usage_routes,
 )
 
 

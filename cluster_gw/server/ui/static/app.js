@@ -9,6 +9,7 @@ import { overviewPage } from "./pages/overview.js";
 import { requestsPage } from "./pages/requests.js";
 import { routingPage } from "./pages/routing.js";
 import { signIn } from "./pages/sign_in.js";
+import { usagePage } from "./pages/usage.js";
 import { failed, notice } from "./parts/basics.js";
 
 const EVERY_MS = 5000;
@@ -28,6 +29,7 @@ const PAGES = [
   { name: "explain", label: "Explain", make: explainPage },
   { name: "keys", label: "Keys and limits", make: keysPage },
   { name: "routing", label: "Routing", make: routingPage },
+  { name: "usage", label: "Usage", make: usagePage },
 ];
 
 const top = document.getElementById("top");

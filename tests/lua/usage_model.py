@@ -1,0 +1,60 @@
+"""What is promised of the usage of a key on a day, in plain Python: a Counter for each pair.
+
+Written from the header of `lua/lib/usage.lua`.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+NUMBERS: Final = (
+    *("requests", "prompt", "completion", "cached", "reasoning", "nano_usd", "unpriced"),
+)
+
+
+@dataclass(frozen=True)
+class Used:
+    """What one settlement tells; `nano_usd` and `family` are None where there is none."""
+
+    whose: str
+    output: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    nano_usd: int | None = None
+    family: str | None = None
+
+    def words(self) -> tuple[str, str]:
+        """As the scripts take it, in the short form where that says everything."""
+        if (self.cached, self.reasoning, self.nano_usd, self.family) == (0, 0, None, None):
+            return self.whose, str(self.output)
+        cost = "-" if self.nano_usd is None else self.nano_usd
+        told = f"{self.output} {self.cached} {self.reasoning} {cost} {self.family or '-'}"
+        return self.whose, told
+
+
+@dataclass
+class UsageModel:
+    """One day of one key; `done` are the operations that were counted."""
+
+    rows: dict[str, Counter[str]] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, used: Used, *, actual: int, counts_request: int) -> None:
+        """Count one settlement."""
+        row = self.rows.setdefault(used.whose, Counter())
+        row["requests"] += counts_request
+        row["prompt"] += actual - used.output
+        row["completion"] += used.output
+        row["cached"] += used.cached
+        row["reasoning"] += used.reasoning
+        row["nano_usd"] += used.nano_usd or 0
+        row["unpriced"] += counts_request if used.nano_usd is None and actual else 0
+        if used.family is not None:
+            self.errors[f"{used.whose} {used.family}"] += 1
+
+    def fields(self) -> dict[str, str]:
+        """As Redis has them."""
+        rows = {
+            whose: " ".join(str(row[name]) for name in NUMBERS) for whose, row in self.rows.items()
+        }
+        return rows | {name: str(count) for name, count in self.errors.items()}
