@@ -39,8 +39,8 @@ UNDISPATCHED: Final = Settlement(counts_request=False, tokens=0, outcome="undisp
 FORGIVEN_REPLY: Final = 2  # words in the reply of a settlement, but for one whose end was booked
 PLAIN_REPLY: Final = 5  # words in that of an admission, where nothing of health is recorded
 SCRIPTS: Final = (
-    *(f"admission/{name}" for name in ("reserve", "reserve_many", "settle", "settle_many", "tally")),
-    *("usage/note", "usage/save"),
+    *("admission/reserve", "admission/reserve_many", "admission/settle", "admission/settle_many"),
+    *("admission/tally", "usage/note", "usage/save"),
 )
 
 
