@@ -169,11 +169,7 @@ REDIS_LOST: Final = _event(
 )
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
 USAGE_FULL: Final = _event(
-    "usage.full",
-    Level.WARNING,
-    "The usage of a key is full for today: new clients and models count together, as _other.",
-    "worker",
-    "key",
+    "usage.full", Level.WARNING, "New users of a key count as _other today.", "worker", "key"
 )
 CACHE_REDIS_LOST: Final = _event(
     "cache_redis.lost",
