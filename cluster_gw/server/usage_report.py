@@ -28,7 +28,8 @@ MOST_IN_CSV: Final = 5000
 MOST_OFFSET: Final = 10_000_000
 FORMATS: Final = ("json", "csv")
 WORDS: Final[Mapping[str, str]] = MappingProxyType({"by": "group_by"})  # another name of one
-PARAMETERS: Final = ("from", "to", "group_by", *Dimension, "limit", "offset", "format")
+ONLY: Final = (Dimension.CLIENT, Dimension.MODEL, Dimension.KEY)
+PARAMETERS: Final = ("from", "to", "group_by", *map(str, ONLY), "limit", "offset", "format")
 DAY_WORDS: Final = "has to be a day such as 2026-11-30"
 RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a text may not begin with in a spreadsheet: there it would be a formula."""
@@ -105,7 +106,7 @@ def read_question(given: Iterable[tuple[str, str]], today: date) -> Question:
         first=first,
         last=last,
         by=_dimensions(words.get("group_by", Dimension.DAY)),
-        only=_only(words),
+        only={dimension: words[dimension] for dimension in ONLY if dimension in words},
         limit=_number(words, "limit", 1, MOST_IN_CSV if is_csv else MOST_LISTED),
         offset=_number(words, "offset", 0, MOST_OFFSET) or 0,
         is_csv=is_csv,
@@ -234,13 +235,6 @@ def _dimensions(text: str) -> tuple[Dimension, ...]:
     if len(set(names)) < len(names):
         raise _invalid("a name stands there twice", "group_by")
     return tuple(map(Dimension, names))
-
-
-def _only(words: Mapping[str, str]) -> dict[Dimension, str]:
-    only = {dimension: words[dimension] for dimension in Dimension if dimension in words}
-    if Dimension.DAY in only:
-        raise _invalid("say from and to instead", Dimension.DAY)
-    return only
 
 
 def _number(words: Mapping[str, str], name: str, least: int, most: int) -> int | None:

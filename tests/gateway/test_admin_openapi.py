@@ -72,6 +72,8 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("GET", "/api/pins", "", None),
     ("DELETE", "/api/pins", "", None),
     ("GET", "/api/audit", "", None),
+    ("GET", "/api/usage", "?by=client,model,key,day", None),
+    ("GET", "/api/usage", "", None),
 ]
 
 

@@ -76,7 +76,7 @@ def test_everything_that_can_be_asked_is_understood() -> None:
         ({"group_by": "day", "by": "key"}, "group_by", "twice"),
         ({"group_by": ""}, "group_by", "empty"),
         ({"client": ""}, "client", "empty"),
-        ({"day": "2026-11-30"}, "day", "from and to"),
+        ({"day": "2026-11-30"}, "day", "there are from, to,"),
         ({"limit": "0"}, "limit", "from 1 to 1000"),
         ({"limit": "1001"}, "limit", "from 1 to 1000"),
         ({"limit": "٣"}, "limit", "from 1 to 1000"),

@@ -9,7 +9,9 @@ import msgspec
 from cluster_gw.core.routing.explanation import Explanation
 from cluster_gw.pipeline.keeping import RequestRecord
 from cluster_gw.server.admin import bodies, shown_settings, shown_state
+from cluster_gw.server.admin.shown_usage import ShownUsage
 from cluster_gw.server.explaining import Asked
+from cluster_gw.server.usage_report import PARAMETERS
 
 COMBO: Final = ("combo",)
 
@@ -140,5 +142,6 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
             answer=shown_state.PinsRemoved, query=("combo", "scope", "key")
         ),
         ("GET", "/api/audit"): Operation(answer=listed(shown_state.ShownEntry), query=("limit",)),
+        ("GET", "/api/usage"): Operation(answer=ShownUsage, query=PARAMETERS),
     }
 )
