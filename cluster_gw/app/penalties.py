@@ -190,6 +190,7 @@ class Penalties:
                 yield {
                     **whose,
                     "source": rest.source,
+                    "reason": rest.reason or None,
                     "since_ms": rest.since_ms,
                     "expires_at_ms": rest.until_ms,
                     "expires_in_ms": rest.until_ms - known.now_ms,

@@ -17,7 +17,7 @@ from cluster_gw.store.unreadable import readable
 
 RESTS: Final = "health/rests"
 LOOKED_AT_ONCE: Final = 100  # records in one call
-REST_VALUES: Final = 4  # for each record that rests
+REST_VALUES: Final = 5  # for each record that rests
 PACE_VALUES: Final = 3
 CLAIMED_MS: Final = 30_000
 
@@ -43,11 +43,13 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
         since_ms: when its incident began.
         until_ms: when it ends.
         source: on whose word.
+        reason: why; empty where the record does not say.
     """
 
     since_ms: int
     until_ms: int
     source: str
+    reason: str
 
 
 class Ripe(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,9 +111,13 @@ class Rests(OwnedCaller):
         for records in chunks(key.records):
             known, reply = await readable(records, partial(self._call, RESTS))
             _, _, _, *values = reply or (0, b"", 0)
-            for place, set_at, until_ms, source in zip(*[iter(values)] * REST_VALUES, strict=True):
+            for row in zip(*[iter(values)] * REST_VALUES, strict=True):
+                place, set_at, until_ms, source, reason = row
                 found[known[place - 1]] = Rest(
-                    since_ms=set_at, until_ms=until_ms, source=source.decode()
+                    since_ms=set_at,
+                    until_ms=until_ms,
+                    source=source.decode(),
+                    reason=reason.decode("utf-8", "replace"),
                 )
         return found
 
@@ -154,7 +160,7 @@ class Rests(OwnedCaller):
             rows = zip(*[iter(values)] * REST_VALUES, strict=True)
             ripe = ripe or any(
                 is_ripe(source.decode(), set_at_ms=set_at, until_ms=until_ms, now_ms=now_ms)
-                for _, set_at, until_ms, source in rows
+                for _, set_at, until_ms, source, _ in rows
             )
         return ripe, now_ms
 

@@ -58,6 +58,7 @@ async def test_key_that_rests_is_shown_and_serves_again_when_that_is_forgotten(
     assert (row["route"], row["priority"], row["fallback_enabled"]) == ("a/one", 1, True)
     assert (cooldown["key"], cooldown["scope"]) == ("a1", "target")
     assert 290_000 < cooldown["expires_in_ms"] <= 300_000
+    assert (cooldown["source"], cooldown["reason"]) == ("authoritative", "rate_limit")
     assert "cooldown" in row["reasons"]
     assert cleared["cleared"] >= 1
     assert (answered, calls(simulator, "next")) == (200, 1)
