@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "cache": "cluster_gw.cli.cache",
         "usage": "cluster_gw.cli.usage",
         "redis": "cluster_gw.cli.redis",
+        "import": "cluster_gw.cli.importing",
         "simulate": "cluster_gw.cli.simulate",
         "simulate-provider": "cluster_gw.cli.simulate_provider",
         "worker": "cluster_gw.cli.worker",
