@@ -33,6 +33,7 @@ HEAD_END: Final = b"\r\n\r\n"
 UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 # We upgrade to nothing, and some clients offer h2c with every POST. The parser underneath would
 # drop the body of such a request and read it as the next one, so the offer is renamed first.
+LAST_HEAD_WITHIN_S: Final = 1.0  # many times what a request needs from balancer to gateway
 HEAD_WITHIN_S: Final = 30.0  # a client that opens a connection and sends no request is let go
 UNREAD_WITHIN_S: Final = 120.0  # as long as the longest stall that a provider is allowed
 
@@ -48,6 +49,7 @@ class BoundedHead(HttpToolsProtocol):
     max_head_bytes = 32 * BYTES_PER_KB
     unread_within_s = UNREAD_WITHIN_S
     head_within_s = HEAD_WITHIN_S
+    last_head_within_s: float = LAST_HEAD_WITHIN_S
 
     def __init__(
         self,
@@ -304,9 +306,16 @@ class BoundedHead(HttpToolsProtocol):
             self._outbox.close()
 
     def shutdown(self) -> None:
-        """The worker stops: an answer that is complete still leaves."""
+        """The worker stops: an answer that is complete still leaves, and a request still comes.
+
+        A balancer that was not told of the end may be sending one just now on a connection that it
+        keeps. It would be lost, as a POST is not sent again; so there is a moment for it, and its
+        answer says that the connection ends.
+        """
         self._outbox.leave()
-        super().shutdown()
+        self.timeout_keep_alive = self.last_head_within_s  # type: ignore[assignment]  # a duration
+        if is_complete(self.cycle):
+            self._expect_head(self.timeout_keep_alive)
 
     def _written(self) -> None:
         """Bytes were written, which does not mean that they are read."""

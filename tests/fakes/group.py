@@ -133,6 +133,7 @@ class GatewayGroup(Running):
         has_redis: whether that can be reached; else the group is never quite ready.
         checkout: the folder of another version to run.
         place: another one than here; needs clients with keys.
+        ports: of the data and the operations plane; free ones by default.
     """
 
     def __init__(
@@ -145,9 +146,10 @@ class GatewayGroup(Running):
         has_redis: bool = True,
         checkout: Path | None = None,
         place: Place = HERE,
+        ports: tuple[int, int] | None = None,
     ) -> None:
         self._workers, self._has_redis = workers, has_redis
-        self.port, self.admin_port = free_port(), free_port()
+        self.port, self.admin_port = ports or (free_port(), free_port())
         self._data = tempfile.TemporaryDirectory(prefix="gwd")
         self.config_path = Path(self._data.name) / "gw.json"
         document = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cluster_gw.server.protocol import BoundedHead
 from tests.server.ports import BUFFER_BYTES, UNREAD_WITHIN_S, exchange, served
 
 HEADERS = [(b"content-type", b"text/event-stream")]
@@ -121,6 +122,54 @@ async def test_remainder_that_nobody_reads_is_dropped(connection: bytes) -> None
 
         assert 0 < unread_bytes[0] < 2048  # far below the mark that pauses writing
         link.close()
+
+
+@pytest.mark.parametrize("was_busy", [False, True])
+async def test_request_that_was_under_way_when_the_worker_stopped_is_served(
+    *, was_busy: bool
+) -> None:
+    goes_on = asyncio.Event()
+
+    async def waiting(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await send({"type": "http.response.body", "body": b"data: 1\n\n", "more_body": True})
+        await goes_on.wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    async with served(waiting) as (port, state):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if was_busy:
+            writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            await reader.readuntil(b"data: 1\n\n")
+        else:
+            await until(lambda: bool(state.connections))
+        state.default_headers.append((b"connection", b"close"))
+        for connection in state.connections:
+            connection.shutdown()
+
+        goes_on.set()
+        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        async with asyncio.timeout(2.0):
+            told = await reader.read(-1)
+
+        assert told.count(b"connection: close") == 1
+        assert told.endswith(b"data: 1\n\n\r\n0\r\n\r\n")
+        writer.close()
+
+
+async def test_connection_on_which_nothing_comes_ends_soon_after_the_worker_stopped() -> None:
+    async with served(whole) as (port, state):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await until(lambda: bool(state.connections))
+        (connection,) = state.connections
+        assert isinstance(connection, BoundedHead)
+        connection.last_head_within_s = 0.02
+
+        connection.shutdown()
+
+        async with asyncio.timeout(2.0):
+            assert await reader.read(-1) == b""
+        writer.close()
 
 
 @pytest.mark.parametrize("app", [huge, endless])
