@@ -250,6 +250,25 @@ async def test_an_answer_of_a_route_that_is_gone_is_fetched_anew(
     assert [body["model"] for body in upstream.bodies] == ["one", "two"]
 
 
+@pytest.mark.parametrize("is_stream", [True, False])
+async def test_an_answer_that_the_rules_of_today_refuse_is_fetched_anew_and_kept(
+    is_stream: bool, start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    config, prefix = caching(upstream), f"rules{int(is_stream)}"
+    before = await start(**config, prefix=prefix)
+    await ask(http, before, chat(stream=is_stream))
+    rules = {"forbidden_substrings": ["Hello"], "apply_to": "both"}
+    combo = {"id": "auto", "family": "classic", "strategy": "priority", "members": "all"}
+    after = await start(**config, prefix=prefix, combos=[{**combo, "response": rules}])
+    upstream.message = {"role": "assistant", "content": "Good day"}
+
+    told = [await ask(http, after, chat(stream=stream)) for stream in (is_stream, True, False)]
+
+    assert [cache for cache, _ in told] == ["MISS", "HIT", "HIT"]
+    assert all(b"Good" in answer and b"Hello" not in answer for _, answer in told)
+    assert len(upstream.bodies) == 2
+
+
 async def test_detail_of_a_hit_says_that_nothing_was_called(
     start: Start, upstream: ChatUpstream, http: aiohttp.ClientSession
 ) -> None:
