@@ -17,8 +17,8 @@ from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post
 from tests.gateway.test_caching import caching, said_in
 
-WORDS: Final = "word " * 200
-COUNT: Final = 1500  # so that no buffer of a connection takes all of it
+WORDS: Final = "word " * 4000
+COUNT: Final = 400  # 8 MB, so that no buffer of a connection takes all of it
 PATIENCE_S: Final = 10.0  # a tenth of the time that a client has which does not read
 
 
@@ -56,7 +56,7 @@ class Sleeper:
 async def test_who_follows_does_not_wait_for_the_client_that_was_first(
     key: str, start: Start, upstream: HeldUpstream, http: aiohttp.ClientSession
 ) -> None:
-    gateway = await start(**caching(upstream, enabled=not key, max_entry_mb=3))
+    gateway = await start(**caching(upstream, enabled=not key, max_entry_mb=12))
     sleeper = Sleeper(gateway, chat(stream=True), f"idempotency-key: {key}\r\n" if key else "")
     try:
         await until_soon(lambda: upstream.held == 1)
