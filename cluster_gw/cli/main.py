@@ -31,9 +31,11 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "cache": "cluster_gw.cli.cache",
         "usage": "cluster_gw.cli.usage",
         "redis": "cluster_gw.cli.redis",
+        "doctor": "cluster_gw.cli.doctor",
         "import": "cluster_gw.cli.importing",
         "simulate": "cluster_gw.cli.simulate",
         "simulate-provider": "cluster_gw.cli.simulate_provider",
+        "completion": "cluster_gw.cli.completion",
         "worker": "cluster_gw.cli.worker",
     }
 )

@@ -381,6 +381,9 @@ KEY_SHAPES: Final = (
         "second.",
     ),
     KeyShape(
+        pattern="{doctor}", type="string", ttl="1 s", content="A trial of `cluster-gw doctor`."
+    ),
+    KeyShape(
         pattern="{meta}",
         type="hash",
         ttl="none",

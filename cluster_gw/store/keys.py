@@ -287,6 +287,10 @@ class Keys:
         """Hash: how a key did lately on one model."""
         return f"{self.prefix}:b:{slot}:{encode_part(key)}:{encode_part(model)}"
 
+    def doctor(self) -> str:
+        """String: written, read and deleted to see whether that is allowed."""
+        return f"{self.prefix}:{{doctor}}"
+
     def events(self) -> str:
         """The channel on which scripts tell all workers what has changed."""
         return f"{self.prefix}:events"
