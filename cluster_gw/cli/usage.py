@@ -21,6 +21,7 @@ from cluster_gw.errors import ClientFault, ScriptContractError, StoreLostError
 from cluster_gw.server.admin.usage import day_at
 from cluster_gw.server.usage_report import (
     Question,
+    check_size,
     csv_of,
     document,
     plain,
@@ -63,9 +64,10 @@ def command(config: str | None, *, as_csv: bool, as_json: bool, **words: str | N
     given = [(names.get(name, name), text) for name, text in words.items() if text is not None]
     try:
         question = read_question(given, day_at(wall_ms()))
+        sums, unreadable, version = _asked(loaded, question)
+        check_size(sums)
     except ClientFault as fault:
         raise StartError(fault.body.message, ExitCode.BAD_CONFIGURATION) from None
-    sums, unreadable, version = _asked(loaded, question)
     if as_json:
         answer = document(question, sums, unreadable, limit=None)
         click.echo(msgspec.json.encode({**answer, "config_version": version}))

@@ -17,6 +17,7 @@ KEPT_DAYS: Final = 90
 OTHER: Final = "_other"
 """The name of all clients, and of all models, beyond what a day of a key holds."""
 NANO_PER_USD: Final = 1_000_000_000
+MOST_GROUPS: Final = 100_000  # 50 MB of whoever adds them up
 CANCELLED: Final = FailureClass.CANCELLED.value
 FAMILIES: Final = tuple(one.value for one in FailureClass if one is not FailureClass.CANCELLED)
 
@@ -118,13 +119,14 @@ class Sums:
     Attributes:
         total: of everything that was counted.
         has_other: whether some of it is of clients and models nobody can tell any more.
+        is_too_fine: there are more groups than `MOST_GROUPS`; those beyond are missing.
     """
 
     def __init__(
         self, by: Sequence[Dimension], only: Mapping[Dimension, str] | None = None
     ) -> None:
         self.total = Counts()
-        self.has_other = False
+        self.has_other = self.is_too_fine = False
         self._by = tuple(by)
         self._only = dict(only or {})
         self._groups: dict[tuple[str | None, ...], Counts] = {}
@@ -137,6 +139,9 @@ class Sums:
         name = tuple(place.along(dimension) for dimension in self._by)
         group = self._groups.get(name)
         if group is None:
+            if len(self._groups) >= MOST_GROUPS:
+                self.is_too_fine = True
+                return
             group = self._groups[name] = Counts()
         group.add(counts)
         self.total.add(counts)

@@ -11,6 +11,7 @@ import msgspec
 
 from cluster_gw.core.usage import (
     CANCELLED,
+    MOST_GROUPS,
     NANO_PER_USD,
     Counts,
     Dimension,
@@ -68,6 +69,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     def sums(self) -> Sums:
         """Where to add up what is asked for."""
         return Sums(self.by, self.only)
+
+
+def check_size(sums: Sums) -> None:
+    """Look whether all of an answer is there.
+
+    Raises:
+        ClientFault: it has more groups than are added up.
+    """
+    if sums.is_too_fine:
+        raise _invalid(
+            f"there are more than {MOST_GROUPS} groups: group by less, or ask for fewer days",
+            "group_by",
+        )
 
 
 def read_question(given: Iterable[tuple[str, str]], today: date) -> Question:

@@ -30,8 +30,6 @@
 --@include lib/codes.lua
 --@include lib/window.lua
 --@include lib/slot.lua
---@include lib/usage.lua
---@include lib/usage_add.lua
 
 local FAILURE, RESTS, EXEMPT = 102, 114, 101 -- f, r, e
 
@@ -110,13 +108,9 @@ for n = 1, windows do
   end
 end
 
-local rows
+local row, write_rows
 if ARGV[6] ~= '' then
-  rows = {}
-  local fault = usage_add(rows, windows + 4, ARGV[6], ARGV[7], actual, requests + 1)
-  if fault then
-    return { err = fault }
-  end
+--@include lib/usage_one.lua
 end
 if has_caps then
 --@include lib/caps_settle.lua
@@ -141,8 +135,10 @@ end
 if caps_now or hour_writes or is_old then
 --@include lib/settle_rest.lua
 end
-if rows then
-  usage_write(rows, KEYS[windows + 4])
+if row then
+  call('HSET', KEYS[windows + 4], ARGV[6], row)
+elseif write_rows then
+  write_rows()
 end
 if is_booked then
   return { 1, code, 1 }

@@ -5,9 +5,9 @@ from hypothesis.stateful import invariant, rule
 
 from cluster_gw.core.limits.windows import Limits
 from tests.fakes.redis_server import RedisServer
-from tests.lua.calls import MODEL, NOW_MS, USED, WHOLE, Admission, texts
+from tests.lua.calls import KEYS, MODEL, NOW_MS, USED, WHOLE, Admission, scores, texts
 from tests.lua.machine import ScriptMachine, run_machine
-from tests.lua.usage_model import UsageModel, Used
+from tests.lua.usage_model import IndexModel, SavingsModel, UsageModel, Used
 
 ROUTE = (MODEL, WHOLE)
 BOUNDS = [(window, Limits()) for window in ROUTE]
@@ -77,6 +77,11 @@ class UsageMachine(ScriptMachine):
                 self.model.add(used, actual=actual, counts_request=counts)
                 self.done.add(name)
 
+    @rule(window=st.sampled_from(ROUTE))
+    def reap(self, window: str) -> None:
+        """The worker may be slow only: what it settles still counts."""
+        self.scripts.reap("w1", window=window, now_ms=self.now_ms)
+
     @rule(passed_ms=st.sampled_from([1, 900, 2_000, TTL_MS]))
     def wait(self, passed_ms: int) -> None:
         if self.now_ms < NOW_MS + 300_000:
@@ -85,6 +90,52 @@ class UsageMachine(ScriptMachine):
     @invariant()
     def usage_is_that_of_the_model(self) -> None:
         assert texts(self.redis, USED) == self.model.fields()
+
+
+class BookMachine(ScriptMachine):
+    """What workers tell of usage beside their settlements, in any order and repeated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.savings, self.index = SavingsModel(), IndexModel()
+        self.save_script, self.note_script = (
+            self.redis.register_script(self.loaded[f"usage/{name}"].text)
+            for name in ("save", "note")
+        )
+
+    @rule(
+        worker=st.sampled_from(["w1", "w2"]),
+        number=st.integers(1, 6),
+        rows=st.lists(
+            st.tuples(st.sampled_from(["app p%2Fm", "app q%2Fm"]), *[st.integers(0, 10**9)] * 3),
+            min_size=1,
+            max_size=4,
+        ),
+    )
+    def save(self, worker: str, number: int, rows: list[tuple[str, int, int, int]]) -> None:
+        keys = [KEYS.usage_told(worker), KEYS.usage_saved(20261118)]
+        words = [word for row in rows for word in row]
+        reply = self.save_script(keys=keys, args=[number, *words])
+        assert reply == [self.savings.save(worker, number, rows), "ok"]
+
+    @rule(
+        day=st.integers(20261101, 20261130),
+        kept=st.integers(0, 20),
+        places=st.sets(st.sampled_from(["{p.a}:k", "{p.b}:k", "{p.b}:l"]), min_size=1),
+    )
+    def note(self, day: int, kept: int, places: set[str]) -> None:
+        args = [day, day - kept, *sorted(places)]
+        assert self.note_script(keys=[KEYS.usage_index()], args=args) == [1, "ok"]
+        self.index.note(day, day - kept, places)
+
+    @invariant()
+    def both_are_those_of_the_models(self) -> None:
+        assert texts(self.redis, KEYS.usage_saved(20261118)) == self.savings.fields()
+        assert scores(self.redis, KEYS.usage_index()) == self.index.days
+
+
+def test_scripts_and_models_agree_on_what_is_told_beside(redis_7: RedisServer) -> None:
+    run_machine(BookMachine, redis_7, histories=10, steps=15)
 
 
 def test_scripts_and_model_agree_on_usage(redis_7: RedisServer) -> None:

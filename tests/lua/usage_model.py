@@ -58,3 +58,38 @@ class UsageModel:
             whose: " ".join(str(row[name]) for name in NUMBERS) for whose, row in self.rows.items()
         }
         return rows | {name: str(count) for name, count in self.errors.items()}
+
+
+@dataclass
+class SavingsModel:
+    """What the response cache saved on a day, and which batch each worker told last."""
+
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+
+    def save(self, worker: str, number: int, rows: list[tuple[str, int, int, int]]) -> int:
+        """Add a batch unless it was added; give the status of the reply."""
+        if self.last.get(worker, 0) >= number:
+            return 2
+        self.last[worker] = number
+        for whose, *numbers in rows:
+            known = self.rows.setdefault(whose, [0, 0, 0])
+            self.rows[whose] = [one + more for one, more in zip(known, numbers, strict=True)]
+        return 1
+
+    def fields(self) -> dict[str, str]:
+        """As Redis has them."""
+        return {whose: " ".join(map(str, row)) for whose, row in self.rows.items()}
+
+
+@dataclass
+class IndexModel:
+    """The last day of each place; what is older than the oldest day is forgotten."""
+
+    days: dict[str, int] = field(default_factory=dict)
+
+    def note(self, day: int, oldest: int, places: set[str]) -> None:
+        """Note places on a day."""
+        for place in places:
+            self.days[place] = max(day, self.days.get(place, 0))
+        self.days = {place: last for place, last in self.days.items() if last >= oldest}

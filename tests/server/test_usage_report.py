@@ -14,6 +14,7 @@ from cluster_gw.errors import ClientFault
 from cluster_gw.server.usage_report import (
     MOST_IN_CSV,
     Question,
+    check_size,
     document,
     plain,
     read_question,
@@ -154,6 +155,19 @@ def test_pages_follow_each_other_without_a_gap() -> None:
         offset = str(page["next_offset"])
 
     assert keys == [f"k{number}" for number in range(7)]
+
+
+def test_an_answer_of_too_many_groups_is_refused_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster_gw.core.usage.MOST_GROUPS", 2)
+    sums = asked(by="key").sums()
+    for key in ("k0", "k1", "k1"):
+        sums.add(Place(TODAY, "app", "p/m", key), Counts(requests=1))
+    check_size(sums)
+
+    sums.add(Place(TODAY, "app", "p/m", "k2"), Counts(requests=1))
+
+    with pytest.raises(ClientFault, match=r"group by less"):
+        check_size(sums)
 
 
 def test_a_table_that_is_too_long_is_refused_not_cut() -> None:
