@@ -124,7 +124,7 @@ class BookMachine(ScriptMachine):
         places=st.sets(st.sampled_from(["{p.a}:k", "{p.b}:k", "{p.b}:l"]), min_size=1),
     )
     def note(self, day: int, kept: int, places: set[str]) -> None:
-        args = [day, day - kept, *sorted(places)]
+        args: list[int | str] = [day, day - kept, *sorted(places)]
         assert self.note_script(keys=[KEYS.usage_index()], args=args) == [1, "ok"]
         self.index.note(day, day - kept, places)
 
