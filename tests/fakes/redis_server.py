@@ -73,8 +73,12 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
+        self.start_as()
+
+    def start_as(self, *options: str) -> None:
+        """The same with other options for this once."""
         self._process = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*self._command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         until = time.monotonic() + READY_S
         while not self._answers():
