@@ -124,6 +124,29 @@ async def test_a_stream_and_a_whole_answer_come_out_of_one_entry(
     }
 
 
+@pytest.mark.parametrize("is_first_stream", [True, False])
+async def test_several_answers_come_out_of_one_entry_in_both_forms(
+    is_first_stream: bool,
+    start: Start,
+    simulator: RunningSimulator,
+    http: aiohttp.ClientSession,
+) -> None:
+    gateway = await start(cache={"enabled": True})
+    told = []
+    for is_stream in (is_first_stream, not is_first_stream, True, False):
+        cache, answer = await ask(http, gateway, chat(steer(text="a b c"), n=2, stream=is_stream))
+        parts = frames(answer)[:-1] if is_stream else [answer]
+        said = ["", ""]
+        for choice in [one for part in parts for one in msgspec.json.decode(part)["choices"]]:
+            spoken = choice.get("message") or choice["delta"]
+            said[choice["index"]] += spoken.get("content") or ""
+        told.append((cache, said))
+
+    assert told[0] == ("MISS", told[1][1])
+    assert told[1:] == [("HIT", told[1][1])] * 3
+    assert all(told[1][1])
+
+
 async def test_usage_is_told_to_those_who_asked_for_it(
     gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
 ) -> None:
