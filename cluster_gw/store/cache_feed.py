@@ -13,8 +13,6 @@ HEAD: Final = b"h"
 BYTES: Final = b"b"
 END: Final = b"e"
 ELEMENT_BYTES: Final = 256 * 1024
-SHARED_BYTES: Final = 16 * 1_048_576
-"""Of an answer that somebody reads along, where that is more than may be stored."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -41,8 +39,8 @@ class Tail:
     Args:
         digest: of the request.
         token: of the lead.
-        most_bytes: more than that is not kept for who may yet come, and at most `SHARED_BYTES` (or
-            that, if it is more) for who reads it.
+        most_bytes: more than that is not kept for who may yet come.
+        shared_bytes: the same for who reads it, no less.
 
     Attributes:
         digest: of the request.
@@ -54,7 +52,7 @@ class Tail:
         when_alone: called when nobody reads any more what still comes; None for nothing.
     """
 
-    def __init__(self, digest: str, token: int, most_bytes: int) -> None:
+    def __init__(self, digest: str, token: int, most_bytes: int, shared_bytes: int) -> None:
         self.digest = digest
         self.token = token
         self.pieces: list[Piece] = []
@@ -63,7 +61,7 @@ class Tail:
         self.is_read_elsewhere = False
         self.when_alone: Callable[[], None] | None = None
         self._left_bytes = most_bytes
-        self._spare_bytes = max(0, SHARED_BYTES - most_bytes)
+        self._spare_bytes = shared_bytes - most_bytes
         self._waiting: list[asyncio.Future[None]] = []
 
     def add(self, piece: Piece) -> None:

@@ -17,6 +17,8 @@ from cluster_gw.store.keys import encode_part
 EVERY: Final = "-"
 ROUNDS: Final = 64  # each makes room by 128 entries
 FLUSH_AT_ONCE: Final = 200
+SHARED_BYTES: Final = 16 * 1_048_576
+SHARED_PART: Final = 16  # of all that may be stored: it is not counted there
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,11 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     max_entries: int
     max_bytes: int
     max_entry_bytes: int
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of an answer that others read as it comes, be it stored or not."""
+        return max(self.max_entry_bytes, min(SHARED_BYTES, self.max_bytes // SHARED_PART))
 
 
 class Admitted(StrEnum):

@@ -245,7 +245,7 @@ class ResponseCache:
             return Feed(leading.tail)
         if tail is not None and tail.token == following.token:
             return Feed(tail)
-        tail = Tail(following.digest, following.token, self._bounds().max_entry_bytes)
+        tail = self._tail(following.digest, following.token)
         feed, pump = Feed(tail), Pump(self._place, tail)
         self._tails[tail.digest], self._pumps[tail.digest] = tail, pump
         self._spawn(self._read_along(tail, pump))
@@ -311,7 +311,7 @@ class ResponseCache:
         return await looking.reply(self._client, template, template.head + own, self._look_s)
 
     def _lead(self, digest: str, token: int, *, is_refresh: bool = False) -> Lead:
-        tail = Tail(digest, token, self._bounds().max_entry_bytes)
+        tail = self._tail(digest, token)
         before = self._leads.get(digest)
         if before is not None:  # another one had the lead meanwhile
             before.lose("late")
@@ -323,6 +323,10 @@ class ResponseCache:
         if self._beating is None:
             self._beating = asyncio.get_running_loop().call_later(RENEW_S, self._beat)
         return Lead(digest, token)
+
+    def _tail(self, digest: str, token: int) -> Tail:
+        bounds = self._bounds()
+        return Tail(digest, token, bounds.max_entry_bytes, bounds.shared_bytes)
 
     def _beat(self) -> None:
         for leading in self._leads.values():

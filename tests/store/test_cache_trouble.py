@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cluster_gw.store.cache_feed import SHARED_BYTES, Ended, FeedCodec, Lost
+from cluster_gw.store.cache_feed import Ended, FeedCodec, Lost
 from cluster_gw.store.cache_index import Admitted, Bounds, Counted
 from cluster_gw.store.cache_lead import LONGEST_S as LONGEST_LEAD_S
 from cluster_gw.store.cache_lead import QUIET_RENEW_S
@@ -262,10 +262,12 @@ async def test_a_leader_that_was_overtaken_still_feeds_those_who_follow_here(
     assert cache.counts["not_stored_stale"] == 1
 
 
-@pytest.mark.parametrize(("is_read", "most_bytes"), [(False, 1_000_000), (True, SHARED_BYTES)])
+@pytest.mark.parametrize(("is_read", "most_bytes"), [(False, 1_000_000), (True, 4_000_000)])
 async def test_an_answer_that_is_too_large_is_given_up_while_it_comes(
-    is_read: bool, most_bytes: int, cache: ResponseCache
+    is_read: bool, most_bytes: int, client: RedisClient, shared: SharedClock
 ) -> None:
+    bounds = Bounds(max_entries=100, max_bytes=64_000_000, max_entry_bytes=1_000_000)
+    cache = cache_of(client, "w1", shared, bounds=lambda: bounds)
     lead = await lead_of(cache)
     feed = cache.follow(Following(DIGEST, lead.token))
     if not is_read:
@@ -282,6 +284,7 @@ async def test_an_answer_that_is_too_large_is_given_up_while_it_comes(
     await asyncio.sleep(0)  # whoever asks does so in a task of its own
     assert not await cache.publish(lead, entry_of(), ttl_s=60.0)
     assert isinstance(await cache.look(DIGEST), Lead)
+    await cache.close()
 
 
 async def test_who_called_before_the_lead_was_known_is_heard(
