@@ -14,6 +14,10 @@ COPY lua/ lua/
 RUN /build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheel . \
  && /opt/cluster-gw/bin/pip install --quiet --no-deps --no-index /wheel/*.whl \
  && /opt/cluster-gw/bin/python -m compileall -q /opt/cluster-gw/lib
+# What is in the image, as CycloneDX, written by a tool that is not.
+RUN python -m venv /sbom \
+ && /sbom/bin/pip install --quiet --require-hashes -r requirements/sbom.lock \
+ && /sbom/bin/cyclonedx-py environment /opt/cluster-gw/bin/python --of JSON -o /opt/cluster-gw/sbom.cdx.json
 
 FROM python:3.13-slim
 RUN groupadd --gid 10001 gateway \

@@ -3,6 +3,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+DEPLOY := build/deploy
 SDK_STAMP := tests/sdk/node/node_modules/.package-lock.json
 PYTEST := $(PY) -m pytest
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
@@ -10,7 +11,7 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster faults fuzz \
+.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster deploy faults fuzz \
   fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
@@ -51,6 +52,13 @@ ui: $(STAMP) tools ## the dashboard in a real browser
 cluster: $(STAMP) tools ## several worker processes on one Redis
 	@$(PYTEST) -m cluster
 
+deploy: $(STAMP) tools $(DEPLOY) ## what operators are given: compose file, image, load balancers, alerts
+	@GW_DEPLOY_TOOLS=1 PATH="$(CURDIR)/$(DEPLOY)/bin:$$PATH" $(PYTEST) -q tests/deploy tests/monitoring
+
+$(DEPLOY): requirements/deploy.lock
+	@echo "installing what checks it into $@ (once)"; rm -rf $@; $(PY) -m venv $@ && \
+	  $@/bin/python -m pip install --quiet --require-hashes -r requirements/deploy.lock && touch $@
+
 faults: $(STAMP) tools ## every Redis and upstream call fails once, at every place
 	@$(PYTEST) -m "soak or not soak" tests/faults
 
@@ -83,6 +91,10 @@ lock: ## resolve requirements/*.lock anew (needs uv)
 	  --no-header requirements/run.in -o requirements/run.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header -c requirements/run.lock requirements/dev.in -o requirements/dev.lock
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --no-header requirements/sbom.in -o requirements/sbom.lock
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --no-header -c requirements/sbom.lock requirements/deploy.in -o requirements/deploy.lock
 
 fmt: $(STAMP) ## format and fix what can be fixed
 	@$(VENV)/bin/ruff check --fix .
@@ -114,9 +126,10 @@ $(STAMP): requirements/dev.lock pyproject.toml
 $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
-tools: ## look for redis-server, node, npm, curl, openssl and chromium; as root on Debian, install what is missing
-	@set -e; missing=; \
-	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl chromium:chromium; do \
+tools: ## look for what the tests run (redis-server, node, chromium, nginx, …); as root on Debian, install what is missing
+	@set -e; missing=; PATH="$$PATH:/usr/sbin"; \
+	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl chromium:chromium \
+	  promtool:prometheus nginx:nginx haproxy:haproxy; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \

@@ -69,7 +69,9 @@ class FleetMetrics:
         for script, calls in redis.times.calls.items():
             registry.put(catalog.REDIS_SCRIPT_CALLS, script, value=calls)
             registry.put(catalog.REDIS_SCRIPT_SECONDS, script, value=redis.times.seconds[script])
-        registry.put(catalog.DRAINING, value=int(self._current.is_draining))
+        registry.put(
+            catalog.DRAINING, value=int(self._current.is_draining or self._current.is_drained)
+        )
         server_ms = self._coordination.server_clock_ms()
         if server_ms is not None:
             offset_ms = abs(self._base.clock.wall_ms() - server_ms)

@@ -1,0 +1,56 @@
+"""The runbook has an entry for every alert and every error code, whole, and for nothing else."""
+
+import re
+
+import pytest
+
+from cluster_gw.core.outcome.error_codes import ERROR_CODES
+from cluster_gw.supervisor import events as of_groups
+from cluster_gw.telemetry.catalog import METRICS
+from cluster_gw.telemetry.events import EVENTS, Event
+from tests.monitoring.promql import rules
+from tests.monitoring.runbook import Entry, entries
+
+ALERTS = [rule.name for rule in rules()]
+READS = {
+    "ACL WHOAMI", "CONFIG GET", "HGET", "HGETALL", "HMGET", "HVALS", "INFO", "LATENCY LATEST",
+    "PING", "PUBSUB NUMSUB", "SLOWLOG GET", "TIME", "TYPE", "ZCARD", "ZRANGE", "ZREVRANGE",
+    "--scan",
+}  # fmt: skip
+CHANGES = {"CONFIG SET", "DEL", "HDEL", "REPLICAOF"}
+EVENT = re.compile(r"`([a-z_]+\.[a-z_]+)`")
+SETTINGS = {"routing", "sticky", "server", "telemetry", "redis", "auth", "timeouts", "provider"}
+LOGGED = {event.name for event in (*EVENTS, *vars(of_groups).values()) if isinstance(event, Event)}
+
+
+def verb(line: str) -> str:
+    """The command of a line, with its second word where that makes it another one."""
+    words = line.removeprefix("redis-cli ").split()
+    return words[0] if words[0] in READS | CHANGES else " ".join(words[:2])
+
+
+def test_every_alert_and_every_error_code_has_its_entry_and_nothing_else() -> None:
+    assert sorted(entries()) == sorted([*ALERTS, *ERROR_CODES])
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+def test_an_entry_only_reads_to_look_and_only_changes_to_do(entry: Entry) -> None:
+    looked = [line for line in entry.look_lines if line.startswith("redis-cli ")]
+
+    assert {verb(line) for line in looked} <= READS
+    assert {verb(line) for line in entry.do_lines} <= CHANGES
+    if entry.name in ALERTS:
+        assert looked
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+def test_an_entry_names_only_what_there_is(entry: Entry) -> None:
+    text = " ".join(entry[1:])
+    metrics = {metric.name for metric in METRICS}
+
+    assert set(re.findall(r"\bGw[A-Z]\w+", text)) <= set(ALERTS)
+    assert set(re.findall(r"\bgw_\w+", text)) <= metrics
+    named = {name for name in EVENT.findall(text) if name.partition(".")[0] not in SETTINGS}
+    assert named | {"redis.returned"} <= LOGGED
+    assert entry.symptom.endswith((".", ":"))
+    assert entry.known.endswith(".")
