@@ -120,6 +120,12 @@ class Penalties:
         self._bars.clear()
         return cleared
 
+    async def bench_key(self, key: str, wait_ms: int) -> int:
+        """Have one key rest on all its models; until when it does, ms since the epoch."""
+        runtime = self._current.serving.runtime
+        found = self._list_keys(runtime, KeyId(key))
+        return max([await self._clearing.bench_key(one, wait_ms) for one in found], default=0)
+
     async def _look(self, runtime: Runtime, now_ms: int) -> Known:
         await self._board.refresh()
         rests: dict[str, Rest] = {}

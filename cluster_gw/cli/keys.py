@@ -53,6 +53,17 @@ _switch("enable", "Use a key again, on all workers.", enabled=True)
 _switch("disable", "Do not use a key any more, on all workers.", enabled=False)
 
 
+@command.command("bench", short_help="Have a key rest on all its models.")
+@click.argument("key")
+@click.option("--for-s", type=click.FloatRange(1, 86_400), default=600, show_default=True)
+@config_option
+@json_option
+def bench(key: str, for_s: float, config: str | None, *, as_json: bool) -> int:
+    """Have a key rest, on all workers at once; `unbench` ends that."""
+    call = Call(method="POST", path=path_of(key, "/bench"), body={"for_s": for_s})
+    return tell(config, call, print_lines, as_json=as_json)
+
+
 @command.command("unbench", short_help="End the rests of a key on all its models.")
 @click.argument("key")
 @config_option

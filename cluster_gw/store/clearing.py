@@ -1,4 +1,4 @@
-"""Forgets what is recorded against targets, keys and models, because an operator says so."""
+"""What operators say of targets, keys and models: that it is forgotten, or that a key rests."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ PROVIDER: Final = "provider"
 
 
 class Clearing(ScriptCaller):
-    """Typed wrapper over `lua/health/clear`.
+    """Typed wrapper over `lua/health/{clear,bench}`.
 
     Every method raises `StoreLostError` while Redis is away; part of it may be done then.
     """
@@ -38,6 +38,16 @@ class Clearing(ScriptCaller):
         """Forget breakers of whole providers; how many records said something."""
         names = sorted(set(providers))
         return sum([await self._clear(PROVIDER, [self._keys.outage(one)]) for one in names])
+
+    async def bench_key(self, key: KeyRecords, wait_ms: int) -> int:
+        """Have a key rest on all its models; until when it does, ms since the epoch.
+
+        Args:
+            key: which.
+            wait_ms: how long, up to 24 h.
+        """
+        reply = await self._call("health/bench", [key.records[-1]], wait_ms)
+        return int(reply[2])
 
     async def _clear(self, kind: str, records: Sequence[str]) -> int:
         count = 0

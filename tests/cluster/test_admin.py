@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.cluster.pages import lines_of, run
 from tests.cluster.pools import one_model
 from tests.fakes.admin import ENVIRON, call
-from tests.fakes.group import GatewayGroup
+from tests.fakes.group import GatewayGroup, get_json
 from tests.fakes.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
@@ -77,3 +78,20 @@ def test_another_worker_answers_when_one_is_killed(group: GatewayGroup) -> None:
 
         until(lambda: call(group.admin_url, "GET", "/api/combos").status == 200)
         group.wait_for_all_workers()
+
+
+def test_group_that_is_drained_is_not_ready_and_serves_what_comes_until_it_is_again(
+    group: GatewayGroup,
+) -> None:
+    drained = call(group.admin_url, "POST", "/api/drain")
+    until(lambda: get_json(f"{group.admin_url}/readyz")["status"] == "draining")
+    with urllib.request.urlopen(f"{group.base_url}/v1/models", timeout=10) as answer:  # noqa: S310
+        served = (answer.status, answer.headers["connection"])
+    listed = call(group.admin_url, "GET", "/api/workers").body["items"]
+    undone = call(group.admin_url, "DELETE", "/api/drain")
+    until(lambda: get_json(f"{group.admin_url}/readyz")["status"] == "ready")
+
+    assert (drained.status, len(drained.body["changed"])) == (202, 2)
+    assert served == (200, "close")
+    assert sorted(undone.body["changed"]) == sorted(one["id"] for one in listed)
+    assert all(one["drained_since_ms"] for one in listed)

@@ -35,6 +35,7 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("PUT", "/api/keys/{id}", "a1", {"limits": {"rpm": 90}, "caps": {"rpd": 900}}),
     ("GET", "/api/limits", "", None),
     ("DELETE", "/api/keys/{id}", "a1", None),
+    ("POST", "/api/keys/{id}/bench", "a1", {"for_s": 60}),
     ("DELETE", "/api/keys/{id}/cooldowns", "a1", None),
     ("POST", "/api/clients", "", {"id": "app", "limits": {"rpm": 7}, "combos": ["auto"]}),
     ("POST", "/api/clients/{id}/rotate", "app", {"grace_s": 60}),

@@ -225,3 +225,25 @@ async def test_trial_that_fails_raises_no_penalty(
     assert calls(simulator, "bad") + calls(simulator, "trial") == 2
     assert [one["penalty"]["hits"] for one in (before, after)] == [1, 1]
     assert [one["penalty"]["value"] for one in (before, after)] == [1.0, 1.0]
+
+
+async def test_key_is_benched_for_a_while_by_an_operator_and_that_is_ended(start: Start) -> None:
+    gateway = await start()
+    async with gateway.admin() as admin:
+        benched = await admin.post("/api/keys/a1/bench", json={"for_s": 60})
+        rows = (await admin.get("/api/fallback/penalty-inspector")).json()["rows"]
+        bad = [
+            await admin.post("/api/keys/a1/bench", json=body)
+            for body in ({"for_s": 0}, {"for_s": 86_401}, {"for_s": True}, {"for": 5})
+        ]
+        unknown = await admin.post("/api/keys/a9/bench")
+        await admin.delete("/api/keys/a1/cooldowns")
+        after = (await admin.get("/api/fallback/penalty-inspector")).json()["rows"]
+
+    assert benched.status_code == 200
+    rest = next(row for row in rows if row["provider"] == "a")["cooldowns"][0]
+    assert (rest["key"], rest["scope"]) == ("a1", "key")
+    assert rest["expires_at_ms"] == benched.json()["rests_until_ms"]
+    assert {answer.status_code for answer in bad} == {400}
+    assert unknown.status_code == 404
+    assert [row for row in after if row["provider"] == "a"] == []

@@ -26,6 +26,12 @@ class NewClient(ClientChange, frozen=True, kw_only=True):
     id: Id
 
 
+class Bench(Closed, frozen=True, kw_only=True):
+    """For how long a key rests, in s."""
+
+    for_s: Annotated[float, Meta(ge=1, le=86_400)] = 600.0
+
+
 class Rotation(Closed, frozen=True, kw_only=True):
     """For how long the key before is still taken, in s."""
 

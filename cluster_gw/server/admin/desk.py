@@ -35,6 +35,9 @@ class Penalties(Protocol):
     async def clear_key(self, key: str) -> int:
         """Forget what is held against one key; how many records said something."""
 
+    async def bench_key(self, key: str, wait_ms: int) -> int:
+        """Have one key rest; until when it does, ms since the epoch, 0 for one without models."""
+
 
 class Windows(Protocol):
     """What the windows of keys count; raises `StoreLostError` while Redis is away."""

@@ -77,6 +77,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
         ("PUT", "/api/keys/{id}"): Operation(answer=_KEY, body=bodies.KeyChange),
         ("DELETE", "/api/keys/{id}"): Operation(answer=_KEY),
         ("DELETE", "/api/keys/{id}/cooldowns"): Operation(answer=shown_state.Cleared),
+        ("POST", "/api/keys/{id}/bench"): Operation(answer=shown_state.Benched, body=bodies.Bench),
         ("GET", "/api/clients"): Operation(answer=listed(shown_settings.ShownClient)),
         ("POST", "/api/clients"): Operation(
             answer=shown_settings.NewKey, body=bodies.NewClient, status=201

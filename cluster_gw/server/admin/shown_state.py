@@ -50,6 +50,13 @@ class KeyWindows(Closed, frozen=True, kw_only=True):
     caps: KeyCaps | None
 
 
+class Benched(Versioned, frozen=True, kw_only=True):
+    """A key that rests, and until when, ms since the epoch."""
+
+    id: str
+    rests_until_ms: int
+
+
 class Cleared(Versioned, frozen=True, kw_only=True):
     """How many records said something, and do not any more."""
 
