@@ -259,7 +259,10 @@ class Engine:
         self.learner = Learner(
             estimator, estimates, lambda: current.serving.runtime.policy.estimates
         )
-        self._estimator, self.usage = estimator, Usage(base, self._admissions.usage, current)
+        self._estimator, self.usage = (
+            estimator,
+            Usage(base, self._admissions.usage, current, self.coordination.server_clock_ms),
+        )
         registry.on_read(self._read)
 
     def start_jobs(self, runner: Runner) -> None:

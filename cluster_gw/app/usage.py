@@ -1,6 +1,6 @@
 """The usage of the cluster: this worker's part of telling it, and what operators read of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Final
 
@@ -22,9 +22,17 @@ class Usage:
         base: of the worker.
         book: what it has to tell.
         current: the configuration in force.
+        server_ms: the clock of Redis, None while it was not heard.
     """
 
-    def __init__(self, base: Base, book: UsageBook, current: Current) -> None:
+    def __init__(
+        self,
+        base: Base,
+        book: UsageBook,
+        current: Current,
+        server_ms: Callable[[], float | None],
+    ) -> None:
+        book.follow(server_ms)
         self._base = base
         self._book = book
         self._current = current

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Final
 
-from cluster_gw.core.usage import OTHER, number_of, oldest_of
+from cluster_gw.core.usage import OTHER, number_of
 from cluster_gw.errors import ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys, encode_part
@@ -34,7 +34,7 @@ class UsageBook:
         keys: builds key names.
         plans: of the worker's settlements; what they are of is noted.
         worker_id: names this worker.
-        clock_ms: wall clock, ms since the epoch: which day it is.
+        clock_ms: wall clock, ms since the epoch: which day it is, where nobody knows better.
 
     Attributes:
         full: what the use of a key is counted under, where today's is full: new clients and models
@@ -60,6 +60,7 @@ class UsageBook:
         self._plans = plans
         self._told_key = keys.usage_told(worker_id)
         self._clock_ms = clock_ms
+        self._server_ms: Callable[[], float | None] = lambda: None
         self._noted: set[str] = set()
         self._looks = 0
         self._number = 0
@@ -67,6 +68,10 @@ class UsageBook:
         self._batches: deque[tuple[int, int, list[str | int]]] = deque()
         self._is_telling = asyncio.Lock()
         self.turn()
+
+    def follow(self, server_ms: Callable[[], float | None]) -> None:
+        """Go by the server's clock where it was heard: those of workers may differ."""
+        self._server_ms = server_ms
 
     def turn(self) -> None:
         """Have settlements count in the present day from now on."""
@@ -104,14 +109,14 @@ class UsageBook:
                 return
 
     def _today(self) -> date:
-        return datetime.fromtimestamp(self._clock_ms() / MS_PER_S, UTC).date()
+        now_ms = self._server_ms() or self._clock_ms()
+        return datetime.fromtimestamp(now_ms / MS_PER_S, UTC).date()
 
     async def _note(self) -> None:
         fresh = self._plans.used - self._noted
         if not fresh:
             return
-        today = self._today()
-        words: list[str | int] = [number_of(today), number_of(oldest_of(today)), *sorted(fresh)]
+        words: list[str | int] = [*sorted(fresh), 0]
         await self._client.run(self._scripts["usage/note"], [self._keys.usage_index()], words)
         self._noted |= fresh
 

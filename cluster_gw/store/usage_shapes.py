@@ -18,9 +18,9 @@ USAGE_SHAPES: Final = (
         pattern="{usage}:keys",
         type="zset",
         ttl="92 days",
-        content="What the use of a key is counted under ({<provider>.<account>}:<key>), score the "
-        "last day on which a worker used it (yyyymmdd): so that keys are found that no "
-        "configuration has any more.",
+        content="What the use of a key is counted under ({<provider>.<account>}:<key>), score when "
+        "that was noted last, once a day (ms): so that keys are found that no configuration has "
+        "any more.",
     ),
     KeyShape(
         pattern="{usage}:saved:<yyyymmdd>",

@@ -161,7 +161,7 @@ def run_everything_of_checks(redis: Redis, scripts: Scripts) -> None:
     run("health/order", [ORDERS], "*", NOW_MS)
     run("health/orders", [ORDERS], 1, NOW_MS)
     run("health/ordered", [ORDERS], 1, NOW_MS, 1, 0, 0, "p.k", NOW_MS, NOW_MS)
-    run("usage/note", [KEYS.usage_index()], 20261118, 20260821, "{p.acc}:k")
+    run("usage/note", [KEYS.usage_index()], "{p.acc}:k", NOW_MS)
     run("usage/save", [*SAVINGS], 1, "app p%2Fm", 1, 2, 3)
     run("client/count_stranger", [STRANGERS], "192.0.2.1", 10, NOW_MS)
 

@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from cluster_gw.core.limits.caps import Caps
 from cluster_gw.core.limits.windows import Limits
 from cluster_gw.store.scripts import Scripts
-from tests.lua.calls import CAPPED, KEYS, MODEL, NOW_MS, USED, WHOLE, Admission, texts
+from tests.lua.calls import CAPPED, KEYS, MODEL, NOW_MS, USED, WHOLE, Admission, scores, texts
 from tests.lua.usage_model import Used
 
 FREE = Limits()
@@ -227,16 +227,20 @@ def test_savings_that_somebody_else_wrote_are_named(
         save(1, "app m", 1, 2, 3)
 
 
-def test_places_are_noted_with_their_last_day_until_it_is_too_old(
+def test_places_are_noted_until_nothing_of_them_is_kept(
     each_server: Redis, scripts: Scripts
 ) -> None:
     index = KEYS.usage_index()
     note = each_server.register_script(scripts["usage/note"].text)
 
-    assert note(keys=[index], args=[20261118, 20260821, "{p.a}:k", "{p.b}:k"]) == [1, "ok"]
-    note(keys=[index], args=[20261117, 20260820, "{p.b}:k"])
-    assert note(keys=[index], args=[20270301, 20261119, "{p.a}:k"]) == [1, "ok"]
+    assert note(keys=[index], args=["{p.a}:k", "{p.b}:k", NOW_MS]) == [1, "ok"]
+    note(keys=[index], args=["{p.b}:k", NOW_MS - DAY_MS])
+    assert set(scores(each_server, index).values()) == {NOW_MS}
+    then = NOW_MS + 92 * DAY_MS + 1
+    assert note(keys=[index], args=["{p.a}:k", then]) == [1, "ok"]
 
-    assert each_server.zrange(index, 0, -1, withscores=True) == [("{p.a}:k", 20270301.0)]
+    assert scores(each_server, index) == {"{p.a}:k": then}
     with pytest.raises(ResponseError, match="GW_BADARG"):
-        note(keys=[index], args=[20270301, 0, "{p.a}:k"])
+        note(keys=[index], args=["{p.a}:k", -1])
+    with pytest.raises(ResponseError, match="GW_BADARG"):
+        note(keys=[index], args=[NOW_MS])

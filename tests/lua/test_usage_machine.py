@@ -7,7 +7,7 @@ from cluster_gw.core.limits.windows import Limits
 from tests.fakes.redis_server import RedisServer
 from tests.lua.calls import KEYS, MODEL, NOW_MS, USED, WHOLE, Admission, scores, texts
 from tests.lua.machine import ScriptMachine, run_machine
-from tests.lua.usage_model import IndexModel, SavingsModel, UsageModel, Used
+from tests.lua.usage_model import KEPT_MS, IndexModel, SavingsModel, UsageModel, Used
 
 ROUTE = (MODEL, WHOLE)
 BOUNDS = [(window, Limits()) for window in ROUTE]
@@ -119,19 +119,19 @@ class BookMachine(ScriptMachine):
         assert reply == [self.savings.save(worker, number, rows), "ok"]
 
     @rule(
-        day=st.integers(20261101, 20261130),
-        kept=st.integers(0, 20),
+        step_ms=st.sampled_from([-1000, 0, 1, KEPT_MS // 2, KEPT_MS]),
         places=st.sets(st.sampled_from(["{p.a}:k", "{p.b}:k", "{p.b}:l"]), min_size=1),
     )
-    def note(self, day: int, kept: int, places: set[str]) -> None:
-        args: list[int | str] = [day, day - kept, *sorted(places)]
+    def note(self, step_ms: int, places: set[str]) -> None:
+        self.now_ms += step_ms
+        args: list[str | int] = [*sorted(places), self.now_ms]
         assert self.note_script(keys=[KEYS.usage_index()], args=args) == [1, "ok"]
-        self.index.note(day, day - kept, places)
+        self.index.note(places, self.now_ms)
 
     @invariant()
     def both_are_those_of_the_models(self) -> None:
         assert texts(self.redis, KEYS.usage_saved(20261118)) == self.savings.fields()
-        assert scores(self.redis, KEYS.usage_index()) == self.index.days
+        assert scores(self.redis, KEYS.usage_index()) == self.index.noted_ms
 
 
 def test_scripts_and_models_agree_on_what_is_told_beside(redis_7: RedisServer) -> None:

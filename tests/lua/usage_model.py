@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+KEPT_MS: Final = 92 * 86_400_000
 NUMBERS: Final = (
     *("requests", "prompt", "completion", "cached", "reasoning", "nano_usd", "unpriced"),
 )
@@ -84,12 +85,13 @@ class SavingsModel:
 
 @dataclass
 class IndexModel:
-    """The last day of each place; what is older than the oldest day is forgotten."""
+    """When each place was noted last; what was not for 92 days is forgotten."""
 
-    days: dict[str, int] = field(default_factory=dict)
+    noted_ms: dict[str, int] = field(default_factory=dict)
 
-    def note(self, day: int, oldest: int, places: set[str]) -> None:
-        """Note places on a day."""
+    def note(self, places: set[str], now_ms: int) -> None:
+        """Note places."""
         for place in places:
-            self.days[place] = max(day, self.days.get(place, 0))
-        self.days = {place: last for place, last in self.days.items() if last >= oldest}
+            self.noted_ms[place] = max(now_ms, self.noted_ms.get(place, 0))
+        oldest_ms = now_ms - KEPT_MS
+        self.noted_ms = {place: ms for place, ms in self.noted_ms.items() if ms >= oldest_ms}

@@ -125,6 +125,19 @@ async def test_use_is_counted_on_the_day_it_is_settled(
     await admissions.close()
 
 
+async def test_the_day_is_that_of_the_server_where_its_clock_was_heard(
+    client: RedisClient, scripts: Scripts, at_noon: Clock
+) -> None:
+    admissions = worker_of(client, scripts, at_noon)
+    admissions.usage.follow(lambda: NOON_MS + DAY_MS)
+    await admissions.usage.flush()
+
+    await use(admissions, "a.1")
+
+    assert [place.day for place in await read(client)] == [DAYS[1]]
+    await admissions.close()
+
+
 async def test_keys_of_no_configuration_are_found_by_the_index(
     client: RedisClient, scripts: Scripts, at_noon: Clock
 ) -> None:

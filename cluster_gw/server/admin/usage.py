@@ -36,7 +36,7 @@ class Usage:
 
     async def show(self, request: Request) -> Response:
         """Show sums of some days."""
-        today = day_at(self._desk.deps.clock.wall_ms())
+        today = day_at(self._desk.server_ms() or self._desk.deps.clock.wall_ms())
         question = read_question(request.query_params.multi_items(), today)
         sums = question.sums()
         unreadable = await self._desk.usage.read(question.days(), sums.add)
@@ -52,6 +52,6 @@ class Usage:
         return told(answer, self._desk.config_version)
 
 
-def day_at(now_ms: int) -> date:
+def day_at(now_ms: float) -> date:
     """The day in UTC of an instant."""
     return datetime.fromtimestamp(now_ms / MS_PER_S, UTC).date()
