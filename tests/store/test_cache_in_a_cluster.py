@@ -10,6 +10,7 @@ from cluster_gw.store.cache_index import Bounds
 from cluster_gw.store.cache_look import Following, Found, Lead
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.response_cache import ResponseCache
+from cluster_gw.store.second_client import SecondClient
 from tests.fakes.redis_masters import TwoMasters
 from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until_soon
@@ -29,17 +30,21 @@ def masters() -> Iterator[TwoMasters]:
 
 @pytest.fixture
 async def caches(masters: TwoMasters) -> AsyncIterator[tuple[ResponseCache, ResponseCache]]:
+    """Of two workers, the second of which has connections of its own for answers."""
     clients = [RedisClient(masters.url, prefix="gw1") for _ in range(2)]
+    clients.append(SecondClient(masters.url, clients[1]))
     pair = []
-    for number, client in enumerate(clients):
+    for client in clients[:2]:
         await client.start(5.0)
+    for number, client in enumerate((clients[0], clients[2])):
         cache = cache_of(client, f"w{number}", RealClock(), bounds=lambda: BOUNDS)
         cache.start()
         await until_soon(cache._shared.is_heard)
         pair.append(cache)
     yield pair[0], pair[1]
-    for cache, client in zip(pair, clients, strict=True):
+    for cache in pair:
         await cache.close()
+    for client in clients[::-1]:
         await client.close()
 
 
