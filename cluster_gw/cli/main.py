@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "doctor": "cluster_gw.cli.doctor",
         "import": "cluster_gw.cli.importing",
         "simulate": "cluster_gw.cli.simulate",
+        "replay": "cluster_gw.cli.replay",
         "simulate-provider": "cluster_gw.cli.simulate_provider",
         "completion": "cluster_gw.cli.completion",
         "worker": "cluster_gw.cli.worker",

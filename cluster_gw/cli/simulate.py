@@ -80,9 +80,9 @@ def command(
     given = COMPARED if strategies is None else map(str.strip, strategies.split(","))
     names = list(dict.fromkeys(given))
     scripts = load_scripts()
-    read = _read(scenarios or list_bundled(), names, scripts)
+    read = read_all(scenarios or list_bundled(), names, scripts)
     directory = None if out is None else _directory(out)
-    with _progress(len(read) * (len(names) + ("oracle" not in names)) * seeds) as on_run:
+    with progress_of(len(read) * (len(names) + ("oracle" not in names)) * seeds) as on_run:
         outcomes = [
             sweep(one, names, seeds=seeds, replicas=replicas, scripts=scripts, on_run=on_run)
             for one in read
@@ -94,11 +94,11 @@ def command(
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
     else:
-        _show(report)
+        show(report)
     return ExitCode.OK
 
 
-def _read(names: Sequence[str], strategies: Sequence[str], scripts: Scripts) -> list[Scenario]:
+def read_all(names: Sequence[str], strategies: Sequence[str], scripts: Scripts) -> list[Scenario]:
     """Read all scenarios, or tell every fault of all of them."""
     faults: list[str] = []
     found: list[Scenario] = []
@@ -133,7 +133,7 @@ def _directory(out: str) -> Path:
 
 
 @contextmanager
-def _progress(runs: int) -> Iterator[Callable[[], None]]:
+def progress_of(runs: int) -> Iterator[Callable[[], None]]:
     """Show how far it is, on a terminal only."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -177,7 +177,8 @@ def _plots() -> ModuleType | None:
         return None
 
 
-def _show(report: Report) -> None:
+def show(report: Report) -> None:
+    """Print what came of all runs for people."""
     console = Console()
     for outcome in report.outcomes:
         console.print(title_of(outcome), style="bold", highlight=False)

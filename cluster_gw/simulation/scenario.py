@@ -14,6 +14,7 @@ from cluster_gw.core.routing.presets import RELIABILITY, SPEED
 from cluster_gw.settings.pool import Price
 from cluster_gw.settings.references import CUSTOM
 from cluster_gw.settings.sections import (
+    Count,
     Id,
     PositiveSeconds,
     Ratio,
@@ -129,6 +130,20 @@ class World(Section, frozen=True, kw_only=True):
     first_byte_timeout_s: PositiveSeconds = 15.0
 
 
+class Recorded(Section, frozen=True, kw_only=True):
+    """A request that was recorded.
+
+    Attributes:
+        at_s: when it came, from the first one on.
+        input_tokens: of it.
+        output_tokens: of its answer.
+    """
+
+    at_s: Seconds
+    input_tokens: Count
+    output_tokens: Count
+
+
 class Asking(Section, frozen=True, kw_only=True):
     """Who asks, and for how much.
 
@@ -141,6 +156,7 @@ class Asking(Section, frozen=True, kw_only=True):
         spread: how much they differ from request to request.
         prompts: different prompts there are; they come again.
         deadline_s: an answer is worth nothing after that.
+        recorded: requests that are asked again, instead of those that are drawn.
     """
 
     requests: Annotated[int, Meta(ge=1, le=1_000_000)] = 2500
@@ -151,6 +167,7 @@ class Asking(Section, frozen=True, kw_only=True):
     spread: Ratio = 0.3
     prompts: Annotated[int, Meta(ge=1, le=10_000)] = 50
     deadline_s: PositiveSeconds = 60.0
+    recorded: Annotated[tuple[Recorded, ...], Meta(max_length=1_000_000)] = ()
 
 
 TUNED: Final = RoutingSettings(

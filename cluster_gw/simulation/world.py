@@ -289,10 +289,17 @@ def draw_requests(
     scenario: Scenario, behaviours: tuple[Behaviour, ...], chance: Chance
 ) -> list[Asked]:
     """Draw who asks, when, and with what luck."""
-    asking, count, width = scenario.asking, scenario.asking.requests, len(behaviours)
-    at_s = arrivals(scenario, chance)
-    inputs = around(asking.input_tokens, asking.spread, count, chance)
-    outputs = around(asking.output_tokens, asking.spread, count, chance)
+    asking, width = scenario.asking, len(behaviours)
+    if asking.recorded:
+        at_s = [one.at_s for one in asking.recorded]
+        inputs = [one.input_tokens for one in asking.recorded]
+        outputs = [one.output_tokens for one in asking.recorded]
+        count = len(at_s)
+    else:
+        count = asking.requests
+        at_s = arrivals(scenario, chance)
+        inputs = around(asking.input_tokens, asking.spread, count, chance)
+        outputs = around(asking.output_tokens, asking.spread, count, chance)
     prompts = chance.integers(asking.prompts, size=count).tolist()
     replicas = chance.random(count).tolist()
     shares = chance.random((count, width)).tolist()
