@@ -53,8 +53,6 @@ STATE: Final = b"x-gw-idempotency"
 NEW: Final = (STATE, b"NEW")
 REPLAY: Final = ((b"x-routed-via", b"idempotency"), CACHE_OFF, (STATE, b"REPLAY"))
 OFF: Final = (STATE, b"OFF")
-EVENTS: Final = b":"
-"""How what keeps a stream of events open begins."""
 TOGETHER_S: Final = 0.02  # pieces of so long leave together
 KEEP_TRIES: Final = 3
 AGAIN_S: Final = 0.3
@@ -269,11 +267,12 @@ class Feed:
 def ticket_of(exchange: Exchange) -> Ticket:
     """What a request shows, its key and what it asks as digests."""
     surface = exchange.surface
-    between = surface.encode_keepalive() if exchange.request.stream else EVENTS
+    # Between events a client ignores a comment or a ping, between items of an array a blank line.
+    is_events = not exchange.request.stream or bool(surface.encode_keepalive().strip())
     return Ticket(
         client=exchange.client,
         key=sha256(exchange.hints.repeat_key or b"").hexdigest(),
-        body=body_digest(surface.kind, exchange.request, is_events=between.startswith(EVENTS)),
+        body=body_digest(surface.kind, exchange.request, is_events=is_events),
     )
 
 
