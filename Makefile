@@ -81,6 +81,7 @@ docs: $(STAMP) ## write what is made in docs/ anew and check the documents again
 	@$(PY) -m cluster_gw.settings.page
 	@$(PY) -m cluster_gw.settings.free_tier_page
 	@$(PY) -m tests.sdk.matrix
+	@$(PY) -m tests.chart.values_schema
 	@$(PYTEST) -q tests/architecture/test_documents.py tests/architecture/test_examples.py
 
 manifest: $(STAMP) ## write lua/manifest.json, docs/redis-acl.md and docs/redis-keys.md anew after a script or key changed
