@@ -105,6 +105,8 @@ def read_question(given: Iterable[tuple[str, str]], today: date) -> Question:
             raise _invalid("it is empty", known)
         words[known] = value
     last = _day(words, "to", today)
+    if last < oldest_of(today):
+        raise _invalid(f"nothing is kept of days before {oldest_of(today)}", "to")
     first = _day(words, "from", max(last - timedelta(days=DEFAULT_DAYS - 1), oldest_of(today)))
     if last > today:
         raise _invalid(f"it is after today, {today} in UTC", "to")

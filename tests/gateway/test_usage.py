@@ -17,7 +17,7 @@ from tests.gateway.requests import chat, post, steer
 
 MODELS = [
     {"provider": "a", "model": "one", "price": {"input": 0.5, "output": 2.0}},
-    {"provider": "b", "model": "two"},
+    {"provider": "b", "model": "two", "price": {"input": 0.5}},  # of its answers nobody knows
 ]
 
 

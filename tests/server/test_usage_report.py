@@ -69,6 +69,7 @@ def test_everything_that_can_be_asked_is_understood() -> None:
     [
         ({"from_": "2026-09-02"}, "from", "nothing is kept of days before 2026-09-03"),
         ({"to": "2026-12-02"}, "to", "after today, 2026-12-01"),
+        ({"to": "2026-09-02"}, "to", "nothing is kept of days before 2026-09-03"),
         ({"from_": "2026-12-01", "to": "2026-11-30"}, "from", "after to"),
         ({"from_": "20261130"}, "from", "such as 2026-11-30"),
         ({"to": "2026-11-31"}, "to", "such as 2026-11-30"),
