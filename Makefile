@@ -11,7 +11,8 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster deploy faults fuzz \
+.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster deploy game-day \
+  faults fuzz \
   fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
@@ -67,6 +68,9 @@ fuzz: $(STAMP) ## each decoder under a coverage-guided fuzzer, ten minutes each
 
 fuzz-quick: $(STAMP) ## the same, twenty seconds each
 	@$(PY) -m tests.fuzz --seconds 20
+
+game-day: $(STAMP) tools ## plant incidents in a running fleet, find and end each by its entry of docs/runbook.md
+	@$(PYTEST) -m soak tests/gameday
 
 soak: $(STAMP) tools ## long sweeps; minutes to hours
 	@$(PYTEST) -m soak

@@ -73,6 +73,7 @@ class Site:
             env={"PATH": self._path, "ID": self.id, "IK": "once"},
             capture_output=True,
             text=True,
+            errors="replace",  # counters of seconds are bytes
             timeout=20,
             check=False,
         )
