@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.errors import StoreLostError
+from cluster_gw.errors import RecordUnreadableError, ScriptContractError, StoreLostError
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.lane import Lane, Reply, pack
@@ -119,9 +119,12 @@ class Pins:
     async def _read(self, name: str) -> Pin | None:
         """Read one; None where it has ended meanwhile, or is none."""
         parts = self._keys.pin_parts(name)
-        (route, turn), left_ms = await asyncio.gather(
-            self._client.call("HMGET", name, "route", "turn"), self._client.call("PTTL", name)
-        )
+        try:
+            (route, turn), left_ms = await asyncio.gather(
+                self._client.call("HMGET", name, "route", "turn"), self._client.call("PTTL", name)
+            )
+        except (RecordUnreadableError, ScriptContractError):  # somebody else wrote it
+            return None
         if parts is None or route is None or not (turn or b"0").isdigit():
             return None
         combo, epoch, scope, key = parts

@@ -135,3 +135,50 @@ def test_without_redis_a_command_ends_with_3(tmp_path: Path) -> None:
     told = ran(str(file), "status")
 
     assert (told.exit_code, told.stderr.startswith("error: redis: ")) == (3, True)
+
+
+def test_clients_are_made_rotated_and_revoked_and_the_audit_log_tells_by_whom(config: str) -> None:
+    made = ran(config, "clients", "create", "app", "--rpm", "5", "--combo", "auto")
+    rotated = ran(config, "clients", "rotate", "app", "--grace-s", "60", "--json")
+    stale = ran(config, "clients", "update", "app", "--rpm", "9", "--if-match", "1")
+    revoked = ran(config, "clients", "revoke", "app")
+    listed = ran(config, "clients", "list")
+    audit = ran(config, "audit", "--json")
+
+    key, new = made.stdout.strip(), json.loads(rotated.stdout)["key"]
+    assert (made.exit_code, rotated.exit_code, stale.exit_code, revoked.exit_code) == (0, 0, 2, 0)
+    assert key.startswith("gw-")
+    assert "config_conflict" in stale.stderr
+    assert "rpm 5" in listed.stdout
+    noted = json.loads(audit.stdout)["items"]
+    assert [one["path"] for one in noted] == [
+        *("/api/clients/app/revoke", "/api/clients/app/rotate", "/api/clients"),
+    ]
+    assert {one["actor"] for one in noted} == {"cli"}
+    for text in (listed.stdout, audit.stdout, revoked.stdout):
+        assert key not in text
+        assert new not in text
+
+
+def test_keys_health_and_configuration_are_shown_and_changed(config: str) -> None:
+    told = [
+        ran(config, *words)
+        for words in (
+            ("keys", "bench", "p1", "--for-s", "60"),
+            ("health", "routes"),
+            ("keys", "unbench", "p1"),
+            ("keys", "disable", "p1"),
+            ("keys", "list"),
+            ("health", "keys"),
+            ("config", "show"),
+            ("config", "reset", "--all"),
+            ("keys", "enable", "nobody"),
+        )
+    ]
+
+    assert [one.exit_code for one in told] == [0, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert "cooldown" in told[1].stdout
+    assert "no" in told[4].stdout.split()
+    assert "keys" in told[6].stdout
+    assert "nothing was changed" in told[7].stdout
+    assert "secret-of-p1" not in "".join(one.stdout for one in told)

@@ -1,5 +1,6 @@
 """`/api/clients`: keys that are made, replaced and refused while everything runs."""
 
+import asyncio
 import hashlib
 from typing import Any
 
@@ -143,6 +144,24 @@ async def test_revoked_client_is_refused_with_every_key_by_all_workers_and_those
     assert before == [200, 200]
     assert (revoked.status_code, revoked.json()["enabled"]) == (200, False)
     assert after == [401, 401, 401]
+
+
+async def test_of_many_who_make_a_client_of_one_name_at_once_one_does(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    first = await start(**KEYS_ONLY)
+    second = await start(**KEYS_ONLY, prefix=prefix(first))
+    async with first.admin() as one, second.admin() as other:
+        asked = [admin.post("/api/clients", json={"id": "app"}) for admin in (one, other) * 4]
+        answers = await asyncio.gather(*asked)
+        turned = [admin.post("/api/clients/app/rotate") for admin in (one, other) * 2]
+        rotated = await asyncio.gather(*turned)
+    await until_soon(lambda: second.configuration.version == first.configuration.version)
+
+    made = [answer for answer in answers if answer.status_code == 201]
+    assert sorted(answer.status_code for answer in answers) == [201, *([409] * 7)]
+    keys = [answer.json()["key"] for answer in (*made, *rotated)]
+    assert [await status(http, second, key) for key in keys] == [200] * 5
 
 
 async def test_revoked_client_comes_back_only_with_a_new_key(

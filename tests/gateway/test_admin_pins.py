@@ -68,6 +68,17 @@ async def test_one_pin_those_of_a_combo_and_all_are_removed(
     assert [answer.json()["removed"] for answer in (combo, rest)] == [1, 1]
 
 
+async def test_record_that_is_no_pin_is_passed_over(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await pinned(start, http)
+    place = gateway.settings.redis.prefix
+    await gateway.engine.redis.call("SET", f"{place}:pin:{{auto}}:1:run:zz", "text")
+    await gateway.engine.redis.call("SET", f"{place}:pin:{{auto}}:1:run:zz:more", "text")
+    async with gateway.admin() as admin:
+        assert len((await admin.get("/api/pins")).json()["items"]) == 3
+
+
 async def test_misspelt_bound_removes_nothing(start: Start, http: aiohttp.ClientSession) -> None:
     gateway = await pinned(start, http)
     async with gateway.admin() as admin:

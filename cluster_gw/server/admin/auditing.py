@@ -4,6 +4,7 @@ A change that was done is written down after it, in Redis and in the log. One th
 none. Only names of fields are written, never values.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
@@ -57,7 +58,7 @@ async def _note(desk: Desk, request: Request, status: int) -> None:
         address=request.headers.get(PEER_HEADER, "unknown")[:MOST_LETTERS],
         method=request.method,
         path=f"{request.url.path}{query}"[:MOST_PATH],
-        fields=tuple(names_in(await request.body())),
+        fields=tuple(await asyncio.to_thread(names_in, await request.body())),
         status=status,
         config_version=desk.config_version,
     )

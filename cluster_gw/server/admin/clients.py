@@ -5,7 +5,7 @@ changes (decision 0068), so every worker knows of it within milliseconds.
 """
 
 import secrets as entropy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ KEY_BYTES: Final = 32
 GRACE_S: Final = DAY_S
 MOST_GRACE_S: Final = 30 * DAY_S
 CONFLICT: Final = 412
-TRIES: Final = 5
+TRIES: Final = 30  # others change something at the same time, each of them once
 ENABLED: Final = "enabled"
 READ_ONLY: Final = ReadOnly(
     fixed=frozenset({"id", "made"}),
@@ -62,20 +62,23 @@ class Clients(Items):
         name = read.pop("id", None)
         if not isinstance(name, str) or not name:
             raise ClientFault(invalid("a client needs an id", "id"))
-        taken = [client["id"] for client in self.desk.editor.shown()[CLIENTS]]
-        if name in taken or name in self.desk.editor.patches().get(MADE_CLIENTS, {}):
-            raise ClientFault(already_there(name))
         for field in read:
             if field not in {*CLIENT_FIELDS, ENABLED}:
                 raise ClientFault(invalid(f"a new client has no field '{field[:80]}'", field[:80]))
         key = new_key()
-        fields = {**read, "key_sha256": digest_of(key)}
-        made = Change(noun=MADE_CLIENTS, id=name, fields=fields)
+        made = Change(noun=MADE_CLIENTS, id=name, fields={**read, "key_sha256": digest_of(key)})
         # What was said of a client of the file that had this name must not be said of this one.
         past = [
             Change(noun=noun, id=name, fields={}, remove=True) for noun in (CLIENTS, CLIENT_KEYS)
         ]
-        warnings = await self.desk.editor.write([*past, made], seen_version(request))
+
+        def changes() -> list[Change]:
+            taken = [client["id"] for client in self.desk.editor.shown()[CLIENTS]]
+            if name in taken or self._is_made(name):
+                raise ClientFault(already_there(name))
+            return [*past, made]
+
+        warnings = await self._write_seen(changes, seen_version(request))
         return self._told_key(name, key, 201, warnings)
 
     async def change(self, request: Request) -> Response:
@@ -114,22 +117,17 @@ class Clients(Items):
         """
         name: str = self.find(request.path_params["id"])["id"]
         grace_s = read_grace(await read_object(request))
-        key, seen = new_key(), seen_version(request)
-        for left in reversed(range(TRIES)):
+        key, until_ms = new_key(), 0
+
+        def changes() -> list[Change]:
+            nonlocal until_ms
             now_ms = self.desk.now_ms()
             until_ms = now_ms + round(grace_s * MS_PER_S)
-            version = self.desk.config_version if seen is None else seen
-            fields = {
-                "key_sha256": digest_of(key),
-                "previous_keys": self._previous(name, now_ms, until_ms),
-            }
-            try:
-                warnings = await self.desk.editor.write([self._key_change(name, fields)], version)
-                break
-            except ClientFault as fault:
-                # Somebody else changed something: the key that is replaced may be another by now.
-                if seen is not None or fault.body.status != CONFLICT or not left:
-                    raise
+            previous = self._previous(name, now_ms, until_ms)
+            fields = {"key_sha256": digest_of(key), "previous_keys": previous}
+            return [self._key_change(name, fields)]
+
+        warnings = await self._write_seen(changes, seen_version(request))
         return self._told_key(name, key, 200, warnings, previous_until_ms=until_ms)
 
     async def revoke(self, request: Request) -> Response:
@@ -141,6 +139,24 @@ class Clients(Items):
         fields = {ENABLED: False, "key_sha256": digest_of(new_key()), "previous_keys": []}
         await self.desk.editor.write([self._key_change(name, fields)], seen_version(request))
         return self.told(name)
+
+    async def _write_seen(
+        self, changes: Callable[[], Sequence[Change]], seen: int | None
+    ) -> tuple[str, ...]:
+        """Write changes that depend on what holds: if that has changed meanwhile, others.
+
+        Args:
+            changes: gives them by what holds now.
+            seen: the version that its writer saw; None for whatever it is.
+        """
+        for left in reversed(range(TRIES)):
+            version = self.desk.config_version if seen is None else seen
+            try:
+                return await self.desk.editor.write(changes(), version)
+            except ClientFault as fault:
+                if seen is not None or fault.body.status != CONFLICT or not left:
+                    raise
+        raise AssertionError("the last try gives or raises")
 
     def _is_made(self, name: str) -> bool:
         return name in self.desk.editor.patches().get(MADE_CLIENTS, {})

@@ -1,5 +1,6 @@
 """`/api/workers`: which workers there are. `/api/drain`: having some of them go out of use."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.introduction import GROUP_HEADER
 
 ACCEPTED: Final = 202
+WORKER: Final = re.compile(r"[!-~]{1,128}")
 MOST_NAMED: Final = 500
 ALL: Final = "all"
 
@@ -82,7 +84,7 @@ def read_whom(asked: Mapping[str, Any]) -> tuple[str | None, bool]:
         if name not in {"worker", ALL}:
             raise ClientFault(invalid(f"unknown field '{name[:80]}'", name[:80]))
     worker, is_all = asked.get("worker"), asked.get(ALL, False)
-    if worker is not None and (not isinstance(worker, str) or not worker or " " in worker):
+    if worker is not None and not (isinstance(worker, str) and WORKER.fullmatch(worker)):
         raise ClientFault(invalid("worker has to be the id of a worker", "worker"))
     if not isinstance(is_all, bool) or (is_all and worker is not None):
         raise ClientFault(invalid("all has to be true, and without a worker", ALL))
