@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check lint types contracts fast laws sdk ui cluster deploy game-day \
   faults fuzz \
-  fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
+  shots fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ sdk: setup tools ## official SDKs against the running gateway
 
 ui: $(STAMP) tools ## the dashboard in a real browser
 	@$(PYTEST) -m ui
+
+shots: $(STAMP) tools ## the pictures of docs/dashboard.md, of a pool in trouble
+	@$(PY) -m tests.ui.shots docs
 
 cluster: $(STAMP) tools ## several worker processes on one Redis
 	@$(PYTEST) -m cluster

@@ -18,13 +18,18 @@ SIGNED_IN: Final = f"sessionStorage.setItem('cluster-gw.token', '{TOKEN}')"
 DESK: Final = ViewportSize(width=1280, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 
-PAGES: Final = ("overview", "requests", "explain", "keys", "routing", "usage")
+PAGES: Final = (
+    *("overview", "trouble", "requests", "explain", "keys", "routing", "pins", "cache", "usage"),
+)
 READY: Final = {
     "overview": "#keys",
     "requests": "#recent",
     "explain": "#body",
     "keys": "#keys",
     "routing": "#scores",
+    "trouble": "#failures",
+    "pins": "#pins",
+    "cache": "#stored",
     "usage": "#used",
 }
 """What each page has when it has been read."""

@@ -45,11 +45,13 @@ def running_group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
                 for name in ("ordered", "switched", "sorted")
             ),
             {"id": "limited", "members": ["c/m3"]},
+            {"id": "pinned", "strategy": "priority", "members": [f"a/{HOSTILE}", "b/m2"]},
         ],
         "telemetry": {"request_records": {"per_s": 1000, "notable_per_s": 1000}},
     }
     with GatewayGroup(config, workers=1, environ=ENVIRON) as running:
         yield running
+        running.stop()  # its Valkey has written all, and the folder can be removed
 
 
 def serve(group: GatewayGroup, text: str = "hello", **fields: Any) -> str:

@@ -3,12 +3,15 @@
 import { Fault, session } from "./api.js";
 import { h, show } from "./dom.js";
 import { clock } from "./format.js";
+import { cachePage } from "./pages/cache.js";
 import { explainPage } from "./pages/explain.js";
 import { keysPage } from "./pages/keys.js";
 import { overviewPage } from "./pages/overview.js";
+import { pinsPage } from "./pages/pins.js";
 import { requestsPage } from "./pages/requests.js";
 import { routingPage } from "./pages/routing.js";
 import { signIn } from "./pages/sign_in.js";
+import { troublePage } from "./pages/trouble.js";
 import { usagePage } from "./pages/usage.js";
 import { failed, notice } from "./parts/basics.js";
 
@@ -19,16 +22,19 @@ const REST = 9; // a read of a large pool takes a worker a second: it gets nine 
  * The pages, in the order of the menu.
  *
  * A page is made for a visit by `make(rest)`, `rest` being what follows its name in the address. It
- * has a `title`; `frame`, what is built once; `read(signal)`, which asks for data; `draw(data)`, which
+ * has a `title`; `frame` and `foot`, what is built once; `read(signal)`, which asks for data; `draw(data)`, which
  * gives what is shown of it; `isLive`, whether it is read again by itself; `isStill`, whether there is
  * nothing to read; `explain(fault)`, what is shown for a fault it knows.
  */
 const PAGES = [
   { name: "overview", label: "Overview", make: overviewPage },
+  { name: "trouble", label: "Trouble", make: troublePage },
   { name: "requests", label: "Requests", make: requestsPage },
   { name: "explain", label: "Explain", make: explainPage },
   { name: "keys", label: "Keys and limits", make: keysPage },
   { name: "routing", label: "Routing", make: routingPage },
+  { name: "pins", label: "Pins", make: pinsPage },
+  { name: "cache", label: "Cache", make: cachePage },
   { name: "usage", label: "Usage", make: usagePage },
 ];
 
@@ -81,7 +87,7 @@ function visit() {
   main.replaceChildren(
     h("h1", {}, state.page?.title ?? "Not found"),
     h("div", { id: "trouble" }),
-    ...(state.page ? [state.page.frame ?? "", state.output] :
+    ...(state.page ? [state.page.frame ?? "", state.output, state.page.foot ?? ""] :
       [notice("info", h("p", {}, "There is no such page."))]));
   if (state.isMoved) main.focus({ preventScroll: true });
   state.isMoved = true;

@@ -134,7 +134,7 @@ const COLUMNS = [
   { name: "State", cell: (row) => [badge(KINDS[row.state] ?? "warn", words(row.state)), checked(row)] },
   { name: "Windows", kind: "windows", cell: (row) => [capsOf(row.caps), windowsOf(row)] },
   { name: "Rests", cell: ({ rests }) => holds(rests, (one) =>
-    `${one.about}: rests (${words(one.source)}), ends ${within(one.expires_in_ms)}`) },
+    `${one.about}: rests (${words(one.reason ?? one.source)}), ends ${within(one.expires_in_ms)}`) },
   { name: "Breakers", cell: ({ breakers }) => holds(breakers, (one) =>
     `${one.about}: ${words(one.state)} after ${one.failures} failures, trial ${within(one.until_in_ms)}`) },
 ];

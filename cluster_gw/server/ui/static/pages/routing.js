@@ -3,21 +3,30 @@
 import { ask, Fault } from "../api.js";
 import { h, show } from "../dom.js";
 import { exact, NONE, short, words } from "../format.js";
-import { badge, facts, failed, field, notice, section, table } from "../parts/basics.js";
+import { badge, failed, field, notice, section, table } from "../parts/basics.js";
+import { conflict, outcome } from "../parts/change.js";
 import { confirmChanges } from "../parts/dialog.js";
+import { firstToBeTried, ranked, skipped } from "../parts/explanation.js";
+import { panelPage } from "../parts/panels.js";
 import { Draft } from "./routing_draft.js";
+import { thresholds } from "./thresholds.js";
 
 const PRESETS = ["intelligence", "speed", "budget"];
+const QUESTION = "How would a short request be ranked?";
 
 /** The page of one combo; of the default combo unless its name follows. */
 export function routingPage(name) {
   const draft = new Draft();
-  const frame = h("div", { class: "editor" });
+  const editor = h("div", { class: "editor" });
+  const news = h("div", {});
   const told = h("div", { id: "told", role: "status", tabindex: "-1" });
+  const frame = h("div", {}, news, editor);
+  const tuned = outcome();
   const query = name ? `?combo=${encodeURIComponent(name)}` : "";
   const reread = () => frame.dispatchEvent(new Event("page:read"));
+  const forms = thresholds(tuned, reread);
   const redraw = (focus) => {
-    drawEditor(frame, { draft, told, redraw, save, sort });
+    drawEditor(editor, { draft, told, redraw, save, sort });
     if (focus) document.getElementById(focus)?.focus();
   };
 
@@ -51,52 +60,71 @@ export function routingPage(name) {
       const warnings = await change();
       show(told, notice("info", h("p", {}, "The change is in force.")),
         warnings.map((text) => notice("warn", h("p", {}, text))));
+      draft.forget();
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       show(told, error.status === 412 ? conflict() : failed("It was not changed.", error));
+      draft.keepOver();
     }
-    draft.forget();
     told.focus();
     reread();
   }
 
-  return {
+  /** Tells the draft what holds; whoever is changing something is told that it moved. */
+  function take(data) {
+    const focused = document.activeElement?.id;
+    if (draft.take(data)) redraw(editor.contains(document.activeElement) ? focused : null);
+    show(news, draft.isOutdated ? notice("warn", h("p", {},
+      "The configuration was changed meanwhile. ", h("button", { type: "button", onclick: () => {
+        draft.keepOver();
+        reread();
+      } }, "Keep my changes over what holds now"))) : null);
+    forms.takeRouting(data.routing);
+  }
+
+  return panelPage({
     title: "Routing",
-    isLive: true,
     frame,
-    async read(signal) {
-      const [combos, routing, chain] = await Promise.all([
-        ask("api/combos", { signal }),
-        ask(`api/fallback/routing${query}`, { signal }),
-        ask(`api/fallback${query}`, { signal }),
-      ]);
-      return { combos, routing, chain };
+    foot: h("div", {}, tuned, forms.elements),
+    sources: {
+      config: async (signal) => {
+        const [combos, routing, chain] = await Promise.all([
+          ask("api/combos", { signal }),
+          ask(`api/fallback/routing${query}`, { signal }),
+          ask(`api/fallback${query}`, { signal }),
+        ]);
+        return { combos, routing, chain };
+      },
+      explained: (signal) => ask("api/explain", { method: "POST", signal, body: { request: {
+        model: name || "auto", messages: [{ role: "user", content: QUESTION }] } } }),
+      headroom: (signal) => ask("api/settings/headroom", { signal }),
     },
-    draw(data) {
-      if (draft.take(data)) redraw(document.activeElement?.id);
-      return [
-        draft.isOutdated ? notice("warn", h("p", {},
-          "The configuration was changed meanwhile. Discard your changes to see what holds now.")) : null,
-        tuning(data.routing),
-        scores(data.routing),
-      ];
-    },
-    explain: (fault) => (fault.status === 404 ? notice("error", h("p", {}, fault.message)) : null),
-  };
+    panels: [
+      { id: "ranking", title: "Ranking now", needs: ["explained"], draw: ({ explained }) => [
+        h("p", { class: "note" }, "By means, without chance, as a short request would be ranked; ",
+          "snapshot ", exact(explained.snapshot.version), "."),
+        ranked(explained, firstToBeTried(explained))] },
+      { id: "skipped", title: "Left out now", needs: ["explained"], draw: ({ explained }) => skipped(explained) },
+      { id: "scores", title: "Scores now", needs: ["config"], draw: ({ config }) => {
+        take(config);
+        return scores(config.routing);
+      } },
+      { id: "scarce", title: "Headroom", needs: ["headroom"], draw: ({ headroom }) => {
+        forms.takeHeadroom(headroom);
+        return h("p", {}, `A route with less than ${exact(headroom.ramp_start)} of a quota left is ranked lower, `,
+          `down to ${exact(headroom.floor)} of its score.`);
+      } },
+    ],
+  });
 }
 
-function conflict() {
-  return notice("error", h("p", {}, h("strong", {}, "Somebody else changed the configuration first (412). "),
-    "Nothing of yours was stored in that step. What holds now is shown; make your change again."));
-}
-
-function drawEditor(frame, { draft, told, redraw, save, sort }) {
+function drawEditor(editor, { draft, told, redraw, save, sort }) {
   const go = (event) => {
     location.hash = `#/routing/${encodeURIComponent(event.target.value)}`;
   };
   const changes = draft.changes();
   const option = (value, chosen) => h("option", { value, selected: value === chosen }, value);
-  frame.replaceChildren(
+  editor.replaceChildren(
     h("div", { class: "row" },
       field("Combo", h("select", { id: "combo", onchange: go },
         draft.combos.map((name) => option(name, draft.combo)))),
@@ -173,33 +201,17 @@ function chain(draft, redraw) {
   return table({ label: "Chain", columns, rows: draft.chain, key: ({ route }) => route });
 }
 
-function tuning(routing) {
-  const { peak_hours: peak } = routing;
-  return section("tuning", "What tunes all combos", facts([
-    ["Key selection", routing.key_selection],
-    ["Explores the unmeasured", short(routing.explore_unmeasured)],
-    ["Share of task weights", short(routing.task_weight_share)],
-    ["Peak hours", peak.enabled
-      ? `${peak.start_hour} to ${peak.end_hour} o'clock, ${peak.timezone}` : "off"],
-    ["Adjusted for them now", routing.peak_adjusted ? "yes" : "no"],
-    ["Longest cooldown", routing.cooldown_ceiling_ms === null
-      ? "not bounded" : `${routing.cooldown_ceiling_ms} ms`],
-  ]));
-}
-
 const OWN = new Set(["rank", "route", "provider", "model", "name", "enabled", "model_enabled",
   "excluded", "score", "total_requests"]);
 
 function scores({ scores: rows, strategy }) {
   if (rows === null) {
-    return section("scores", "Scores now", notice("warn", h("p", {},
-      "They cannot be told while Redis is away.")));
+    return notice("warn", h("p", {}, "They cannot be told while Redis is away."));
   }
   const axes = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => !OWN.has(name));
   const figure = (name) => ({ name: words(name), kind: "number",
     cell: (row) => h("span", { title: exact(row[name]) }, short(row[name], 3)) });
-  return section("scores", "Scores now",
-    h("p", { class: "note" }, `By means, without chance, as ${strategy} ranks a short request.`),
+  return [h("p", { class: "note" }, `By means, without chance, as ${strategy} ranks a short request.`),
     table({ label: "Scores", rows, key: ({ route }) => route, columns: [
       { name: "Rank", kind: "number", cell: ({ rank }) => exact(rank) },
       { name: "Route", cell: (row) => [h("span", { class: "route" }, row.route),
@@ -207,5 +219,5 @@ function scores({ scores: rows, strategy }) {
       figure("score"),
       ...axes.map(figure),
       figure("total_requests"),
-    ] }));
+    ] })];
 }

@@ -8,6 +8,7 @@ export class Draft {
   weights = null;
   chain = [];
   isOutdated = false;
+  #isKept = false;
 
   get combo() {
     return this.held.combo;
@@ -46,9 +47,11 @@ export class Draft {
     };
     this.combos = combos.items.map(({ id }) => id);
     if (this.held && this.isDirty) {
+      if (this.#isKept) return this.#putOver(now);
       this.isOutdated = now.version !== this.held.version;
       return false;
     }
+    this.#isKept = false;
     const isNews = !this.held || JSON.stringify(now) !== JSON.stringify(this.held);
     this.held = now;
     this.isOutdated = false;
@@ -63,10 +66,42 @@ export class Draft {
     this.chain = this.held.chain.map((one) => ({ ...one }));
   }
 
+  /** Has the next read taken as what holds, with what was touched put over it. */
+  keepOver() {
+    this.#isKept = true;
+  }
+
+  /** What was touched stays, where there still is such a thing; all else is as it holds now. */
+  #putOver(now) {
+    const { held } = this;
+    const mine = { strategy: this.strategy, weights: this.weights, chain: this.chain,
+      isStrategy: this.strategy !== held.strategy, changed: this.changedWeights(), isOrder: this.isReordered() };
+    const was = new Map(held.chain.map(({ route, enabled }) => [route, enabled]));
+    this.held = now;
+    this.isOutdated = false;
+    this.#isKept = false;
+    this.reset();
+    if (mine.isStrategy && now.strategies.includes(mine.strategy)) this.strategy = mine.strategy;
+    for (const name of mine.changed) {
+      if (this.weights && name in this.weights) this.weights[name] = mine.weights[name];
+    }
+    const places = new Map(mine.chain.map((one, place) => [one.route, { place, enabled: one.enabled }]));
+    for (const one of this.chain) {
+      const own = places.get(one.route);
+      if (own && own.enabled !== was.get(one.route)) one.enabled = own.enabled;
+    }
+    if (mine.isOrder) {
+      const placeOf = ({ route }) => places.get(route)?.place ?? places.size;
+      this.chain.sort((one, other) => placeOf(one) - placeOf(other));
+    }
+    return true;
+  }
+
   /** Has the next read taken whatever was touched. */
   forget() {
     this.held = null;
     this.isOutdated = false;
+    this.#isKept = false;
   }
 
   /** What differs from what holds, a text for each. */

@@ -14,7 +14,8 @@ const SKIPS_SHOWN = 200;
  * `chosen` is `{route, label}`: the place to mark and the word to mark it with, or null.
  */
 export function explanation(told, chosen) {
-  return [contextOf(told), rankingOf(told, chosen), skippedOf(told)];
+  return [contextOf(told), section("ranking", "Ranking", ranked(told, chosen)),
+    section("skipped", "Left out", skipped(told))];
 }
 
 function contextOf(told) {
@@ -29,11 +30,10 @@ function contextOf(told) {
   ]));
 }
 
-function rankingOf(told, chosen) {
+/** The places of a ranking and what each is made of. */
+export function ranked(told, chosen) {
   const { ranking } = told;
-  if (ranking.length === 0) {
-    return section("ranking", "Ranking", empty("No route could serve this request."));
-  }
+  if (ranking.length === 0) return empty("No route could serve this request.");
   const shown = ranking.filter(({ route }, at) => at < PLACES_SHOWN || route === chosen?.route);
   const left = ranking.length - shown.length + (told.left_out ?? 0);
   const colours = colourFactors(ranking);
@@ -53,12 +53,13 @@ function rankingOf(told, chosen) {
     ] : []),
     { name: "Reasons", cell: (place) => reasons(place.reasons) },
   ];
-  return section("ranking", "Ranking",
+  return [
     isScored ? legend(colours) : h("p", { class: "note" },
       `The strategy ${told.strategy} only orders: there are no scores.`),
     table({ label: "Ranked routes", columns, rows: shown, key: ({ route }) => route,
       more: figures, mark: ({ route }) => (route === chosen?.route ? "chosen" : null) }),
-    left ? h("p", { class: "note" }, `${left} more places are not shown.`) : null);
+    left ? h("p", { class: "note" }, `${left} more places are not shown.`) : null,
+  ];
 }
 
 function routeCell(place, chosen) {
@@ -119,7 +120,8 @@ function formula(place) {
   return `base ${exact(place.base)}${times}${plus} = score ${exact(place.score)}`;
 }
 
-function skippedOf(told) {
+/** What was left out, with its reason. */
+export function skipped(told) {
   const rows = told.skipped.slice(0, SKIPS_SHOWN);
   const left = told.skipped.length - rows.length + (told.skips_left_out ?? 0);
   const columns = [
@@ -131,11 +133,11 @@ function skippedOf(told) {
     { name: "Usable again", cell: ({ retry_at_ms: at }) =>
       at === null ? NONE : `${until(at)} (${clock(at)})` },
   ];
-  return section("skipped", "Left out", rows.length === 0
+  return [rows.length === 0
     ? empty("Nothing was left out.")
     : table({ label: "Routes and keys that were left out", columns, rows,
       key: ({ route, key, code }) => JSON.stringify([route, key, code]) }),
-  left ? h("p", { class: "note" }, `${left} more are not shown.`) : null);
+  left ? h("p", { class: "note" }, `${left} more are not shown.`) : null];
 }
 
 /**

@@ -1,0 +1,39 @@
+// Changes something after a question, and tells what came of it.
+
+import { Fault } from "../api.js";
+import { h, show } from "../dom.js";
+import { failed, notice } from "./basics.js";
+import { confirmChanges } from "./dialog.js";
+
+/** Where it is told what came of a change. */
+export function outcome() {
+  return h("div", { class: "told", role: "status", tabindex: "-1" });
+}
+
+/**
+ * Asks, makes a change, and tells of it in `place`; gives whether it was made.
+ *
+ * `make` makes it and gives its answer, of which `warnings` are told; `done(answer)` gives the sentence.
+ */
+export async function change({ place, title, changes, verb, make, done }) {
+  if (!(await confirmChanges(title, changes, verb))) return false;
+  try {
+    const answer = await make();
+    show(place, notice("info", h("p", {}, done(answer))),
+      (answer.warnings ?? []).map((text) => notice("warn", h("p", {}, text))));
+    return true;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    show(place, error.status === 412 ? conflict() : failed("It was not changed.", error));
+    return false;
+  } finally {
+    place.focus();
+  }
+}
+
+/** What is told when somebody else was faster. */
+export function conflict() {
+  return notice("error", h("p", {}, h("strong", {}, "Somebody else changed the configuration first (412). "),
+    "Nothing was stored in that step, and what you typed is still here, beside what holds now: ",
+    "look at it again and send it once more, or discard it."));
+}
