@@ -20,10 +20,16 @@ SKEW_S = 30
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("operator")) as running:
-        until(running.is_served, SOON_S)
-        yield running
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("operator")) as started:
+        yield started
+
+
+@pytest.fixture
+def fleet(running: Site) -> Site:
+    """The fleet, when it serves: nothing of the incident before is left."""
+    until(running.is_served, 2 * SOON_S)
+    return running
 
 
 def test_a_dead_key(fleet: Site) -> None:
