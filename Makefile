@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 DEPLOY := build/deploy
 SDK_STAMP := tests/sdk/node/node_modules/.package-lock.json
 PYTEST := $(PY) -m pytest
+CHECKOV := build/checkov
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check lint types contracts fast laws sdk ui cluster deploy game-day \
+.PHONY: help run demo test check lint types contracts fast laws sdk ui chart cluster deploy game-day \
   faults fuzz \
   shots fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
 
@@ -52,6 +53,14 @@ ui: $(STAMP) tools ## the dashboard in a real browser
 
 shots: $(STAMP) tools ## the pictures of docs/dashboard.md, of a pool in trouble
 	@$(PY) -m tests.ui.shots docs
+
+chart: $(STAMP) tools $(CHECKOV) ## the Helm chart: rendered, held against Kubernetes and checkov, and run
+	@$(PYTEST) -q tests/chart
+	@$(PY) -m tests.chart.checkov $(CHECKOV)/bin/checkov
+
+$(CHECKOV): requirements/chart.lock
+	@echo "installing checkov into $@ (once)"; rm -rf $@; $(PY) -m venv $@ && \
+	  $@/bin/python -m pip install --quiet --require-hashes -r requirements/chart.lock && touch $@
 
 cluster: $(STAMP) tools ## several worker processes on one Redis
 	@$(PYTEST) -m cluster
@@ -99,6 +108,8 @@ lock: ## resolve requirements/*.lock anew (needs uv)
 	  --no-header requirements/run.in -o requirements/run.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header -c requirements/run.lock requirements/dev.in -o requirements/dev.lock
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --no-header requirements/chart.in -o requirements/chart.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header requirements/sbom.in -o requirements/sbom.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
