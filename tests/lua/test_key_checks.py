@@ -33,10 +33,10 @@ def test_rest_of_a_key_is_found_and_lifted_when_it_is_ripe(run: Run) -> None:
     later_ms = NOW_MS + 8 * MINUTE_MS
 
     rest: Any = {"rest_set_at": NOW_MS, "rest_until": NOW_MS + 900_000, "rest_source": "heuristic"}
-    run.redis.hset(HEALTH[1], mapping=rest)
+    run.redis.hset(HEALTH[1], mapping={**rest, "rest_reason": "rate_limit"})
     assert run("rests", [*HEALTH], NOW_MS) == [
         *(1, "ok", NOW_MS),
-        *(2, NOW_MS, NOW_MS + 900_000, "heuristic"),
+        *(2, NOW_MS, NOW_MS + 900_000, "heuristic", "rate_limit"),
     ]
     assert run("lift", [*HEALTH], NOW_MS) == [1, "ok", 0]
     assert run("lift", [*HEALTH], later_ms) == [1, "ok", 1]
