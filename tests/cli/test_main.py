@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from cluster_gw.cli.main import root
+from cluster_gw.cli.main import COMMANDS, root
 from cluster_gw.settings.loading import NO_FILE
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,36 @@ def test_every_command_explains_itself(name: str) -> None:
 
     assert result.exit_code == 0
     assert "Usage: cluster-gw" in result.stdout
+
+
+def leaves(group: click.Group, head: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, with all its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from leaves(found, f"{head}{name} ")
+        else:
+            yield f"{head}{name}", found
+
+
+def test_every_command_that_tells_something_can_tell_it_as_json() -> None:
+    without = {
+        name
+        for name, command in leaves(root)
+        if not any("--json" in option.opts for option in command.params)
+    }
+
+    assert without == {"serve", "demo", "worker", "simulate-provider", "completion"}
+
+
+def test_commands_are_those_that_operators_know() -> None:
+    assert {
+        *("serve", "demo", "check", "explain", "status", "limits", "health", "pins", "keys"),
+        *("clients", "cache", "usage", "config", "drain", "audit", "redis", "doctor"),
+        *("simulate", "replay", "simulate-provider", "import", "completion"),
+    } <= set(COMMANDS)
 
 
 SIGNALS = """
