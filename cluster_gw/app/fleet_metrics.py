@@ -27,9 +27,10 @@ Numbers = dict[tuple[str, ...], float]
 
 
 class Seen(NamedTuple):
-    """One target, and what is known of it."""
+    """One target, what its key is called in labels, and what is known of it."""
 
     target: Target
+    label: str
     plan: Plan
     signals: TargetSignals
 
@@ -78,19 +79,20 @@ class FleetMetrics:
             registry.put(catalog.CLOCK_OFFSET, value=offset_ms / MS_PER_S)
 
     def _seen(self) -> Iterator[Seen]:
-        signals = self._current.view.signals.targets
+        signals, labels = self._current.view.signals.targets, dict[str, str]()
         for route, by_key in self._current.serving.runtime.targets.items():
             known = signals.get(route, {})
             for key, target in by_key.items():
-                if key in known:  # a new configuration may be ahead of its view
-                    yield Seen(target, self._plans.of(target.limits), known[key])
+                if key not in known:  # a new configuration may be ahead of its view
+                    continue
+                label = labels.get(key) or labels.setdefault(key, hashed(key))
+                yield Seen(target, label, self._plans.of(target.limits), known[key])
 
     def _states(self, seen: Sequence[Seen]) -> Numbers:
         numbers: Numbers = {}
         now_s = self._base.clock.monotonic_s()
-        for target, _, signals in seen:
-            state = self._state(target, signals, now_s)
-            labels = (target.route.provider, hashed(target.key.id), state)
+        for target, label, _, signals in seen:
+            labels = (target.route.provider, label, self._state(target, signals, now_s))
             numbers[labels] = numbers.get(labels, 0) + 1
         return numbers
 
@@ -144,9 +146,8 @@ def _five(use: WindowUse) -> tuple[int, ...]:
 def _used(seen: Sequence[Seen]) -> Numbers:
     numbers: Numbers = {}
     for one in seen:
-        key = hashed(one.target.key.id)
         for _, name, used, bound in _bounds(one):
-            labels = (one.target.route.provider, key, name)
+            labels = (one.target.route.provider, one.label, name)
             share = used / bound if bound else 1.0
             numbers[labels] = max(share, numbers.get(labels, 0.0))
     return numbers

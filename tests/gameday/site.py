@@ -54,28 +54,31 @@ def config(base_url: str) -> dict[str, Any]:
 
 
 class Site:
-    """Three workers, one Redis, one provider; what an operator has at hand beside them.
+    """Some workers, their Redis, one provider; what an operator has at hand beside them.
 
     Attributes:
         group: the fleet.
-        redis: its Redis.
+        redis: its Redis, where that is one server.
         provider: where its calls go.
         bin: a folder before all others on the operator's PATH.
     """
 
-    def __init__(
-        self, group: GatewayGroup, redis: RedisServer, provider: SimulatedProvider, folder: Path
-    ) -> None:
-        self.group, self.redis, self.provider, self.bin = group, redis, provider, folder
+    redis: RedisServer
+
+    def __init__(self, group: GatewayGroup, provider: SimulatedProvider, folder: Path) -> None:
+        self.group, self.provider, self.bin = group, provider, folder
         self.request_id = ""
-        found = shutil.which("redis-cli")
-        self.command("redis-cli", f'exec {found} -e -s {redis.path} "$@"')
 
     def command(self, name: str, text: str) -> None:
         """Put a command on the operator's PATH."""
         script = self.bin / name
         script.write_text(f"#!/bin/sh\n{text}\n")
         script.chmod(0o755)
+
+    def reach(self, where: str) -> None:
+        """Have redis-cli mean the server that these options name."""
+        found = shutil.which("redis-cli")
+        self.command("redis-cli", f'exec {found} -e {where} "$@"')
 
     def run(self, lines: list[str]) -> str:
         """Type lines; what they printed, all together."""
@@ -173,15 +176,29 @@ class Site:
 
 @contextlib.contextmanager
 def site(folder: Path, workers: int = WORKERS, **environ: str) -> Iterator[Site]:
-    """Start all of it."""
+    """Start all of it, with one Redis."""
     with (
         RedisServer(needed_redis()) as redis,
+        before(redis.url, workers, environ) as (group, provider),
+    ):
+        running = Site(group, provider, folder)
+        running.reach(f"-s {redis.path}")
+        running.redis = redis
+        yield running
+
+
+@contextlib.contextmanager
+def before(
+    redis_url: str, workers: int, environ: Mapping[str, str]
+) -> Iterator[tuple[GatewayGroup, SimulatedProvider]]:
+    """Start gateways before a Redis that is there."""
+    with (
         SimulatedProvider(PROVIDER) as provider,
         GatewayGroup(
             config(provider.base_url.replace("127.0.0.1", "127.1")),
             workers=workers,
-            redis_url=redis.url,
+            redis_url=redis_url,
             environ={**ENVIRON, **environ},
         ) as group,
     ):
-        yield Site(group, redis, provider, folder)
+        yield group, provider

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from cluster_gw.telemetry.labels import hashed
+from tests.fakes.group import get_json
+from tests.fakes.redis_sentinel import SentinelService
+from tests.fakes.redis_server import needed_redis
 from tests.fakes.waiting import until
-from tests.gameday.site import MODEL, ROUTE, SOON_S, WORKERS, Site, site
+from tests.gameday.site import MODEL, ROUTE, SOON_S, WORKERS, Site, before, site
 from tests.gateway.requests import steer
 
 pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(180)]
@@ -183,6 +186,30 @@ def leak(fleet: Site, text: str) -> None:
         fleet.ask(text, timeout_s=15)
     except OSError:
         return
+
+
+def test_a_redis_whose_master_dies(tmp_path: Path) -> None:
+    with (
+        SentinelService(needed_redis()) as service,
+        before(service.url, 1, {}) as (group, provider),
+    ):
+        fleet = Site(group, provider, tmp_path)
+        fleet.reach(f"-p {service.master().port}")
+        assert "role:master" in fleet.look("GwRedisLost")
+        first = service.master()
+        first.kill()
+
+        until(lambda: fleet.told("gw_alone_workers_count") == 1, SOON_S)
+        assert "lost" in str(get_json(f"{group.admin_url}/readyz")["redis"])
+        with pytest.raises(AssertionError, match="Could not connect"):
+            fleet.look("GwRedisLost")  # as somebody sees it who still asks the old master
+
+        until(lambda: service.master() is not first, SOON_S)  # a replica takes over by itself
+        fleet.reach(f"-p {service.master().port}")
+        until(lambda: "role:master" in fleet.look("GwRedisLost"), SOON_S)
+        until(lambda: fleet.told("gw_alone_workers_count") == 0, SOON_S)
+        assert '"redis.returned"' in group.log()
+        fleet.wait_until_served()
 
 
 def test_a_clock_that_is_off(tmp_path: Path) -> None:
