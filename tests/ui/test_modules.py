@@ -115,3 +115,45 @@ def test_what_is_being_changed_stays_when_something_else_is_read() -> None:
     )
 
     assert drafted(code) == [False, True, 4, 9, "custom"]
+
+
+def test_what_was_touched_is_put_over_what_somebody_else_has_changed_meanwhile() -> None:
+    code = """
+        draft.strategy = 'balanced'; draft.chain.reverse(); draft.chain[1].enabled = false;
+        given.routing = {...given.routing, config_version: 9, weights: {speed: 1, reliability: 0}};
+        given.chain = {config_version: 9, items: [{route: 'c/new', enabled: true},
+          {route: 'a/one', enabled: true}, {route: 'b/two', enabled: false}]};
+        draft.keepOver(); draft.take(given);
+        return [draft.changes(), draft.version, draft.chain, draft.isOutdated];
+    """
+
+    changes, version, chain, is_outdated = drafted(code)
+
+    assert changes == [
+        "Strategy: custom → balanced",
+        "a/one: on → off",
+        "Order: b/two, a/one, c/new",
+    ]
+    assert (version, is_outdated) == (9, False)
+    assert [(one["route"], one["enabled"]) for one in chain] == [
+        ("b/two", False),
+        ("a/one", False),
+        ("c/new", True),
+    ]
+
+
+def test_limits_are_picked_by_how_full_they_are_and_what_is_not_known_is_not_told() -> None:
+    def bound(used: float | None, limit: float | None) -> dict[str, float | None]:
+        return {"used": used, "limit": limit}
+
+    free = {name: bound(9, None) for name in ("rpd", "tpm", "tpd", "concurrency")}
+    windows = [
+        {"scope": "model", "routes": ["a/x"], "day_ends_ms": 7, "rpm": bound(used, limit), **free}
+        for used, limit in ((7, 10), (8, 10), (0, 0))
+    ]
+    caps = {"rpd": bound(None, 5), "tpd": bound(99, 100), "monthly_tokens": bound(1, None)}
+    key = {"provider": "a", "key": "a1", "windows": windows, "caps": caps}
+
+    told = run("parts/trouble.js", "return nearLimits(given);", {"items": [key]})
+
+    assert [(one["used"], one["limit"]) for one in told] == [(0, 0), (99, 100), (8, 10)]

@@ -130,6 +130,15 @@ def test_panel_that_cannot_be_read_says_how_old_it_is_and_leaves_the_others(visi
     visit.take_complaints()
 
 
+def test_document_that_does_not_come_holds_up_no_other_panel(visit: Visit) -> None:
+    visit.page.route("**/api/limits", lambda _: None)
+
+    page = visit.open("trouble", "#rests table")
+
+    expect(page.locator("#used-up")).to_contain_text("Reading …")
+    expect(page.locator("#refused")).to_contain_text("No key is refused.")
+
+
 def test_refresh_moves_nothing(visit: Visit) -> None:
     page = visit.page
     for name in ("trouble", "overview", "cache"):

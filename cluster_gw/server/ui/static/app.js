@@ -17,13 +17,14 @@ import { failed, notice } from "./parts/basics.js";
 
 const EVERY_MS = 5000;
 const REST = 9; // a read of a large pool takes a worker a second: it gets nine to do other things
+const LONGEST_REST_MS = 30_000; // a call that nobody answers must not hide for minutes what others say
 
 /**
  * The pages, in the order of the menu.
  *
  * A page is made for a visit by `make(rest)`, `rest` being what follows its name in the address. It
- * has a `title`; `frame` and `foot`, what is built once; `read(signal)`, which asks for data; `draw(data)`, which
- * gives what is shown of it; `isLive`, whether it is read again by itself; `isStill`, whether there is
+ * has a `title`; `frame` and `foot`, what is built once; `read(signal, tell)`, which asks for data, and may tell of a
+ * part of it meanwhile; `draw(data)`, which gives what is shown of it; `isLive`, whether it is read again by itself; `isStill`, whether there is
  * nothing to read; `explain(fault)`, what is shown for a fault it knows.
  */
 const PAGES = [
@@ -108,7 +109,11 @@ async function readAgain() {
   const isMine = () => state.visit === mine && session.isOpen;
   const trouble = document.getElementById("trouble");
   try {
-    const data = await page.read(mine.signal);
+    const data = await page.read(mine.signal, (part) => {
+      if (!isMine()) return;
+      Object.assign(state, { data: part, hasData: true });
+      drawAgain();
+    });
     if (!isMine()) return;
     Object.assign(state, { data, hasData: true, readAtMs: Date.now() });
     drawAgain();
@@ -151,7 +156,8 @@ function tellTrouble(page, fault, trouble, output) {
 function plan() {
   clearTimeout(state.timer);
   if (!state.page?.isLive || state.isPaused || document.hidden) return;
-  state.timer = setTimeout(() => void readAgain(), Math.max(EVERY_MS, REST * state.tookMs));
+  const rest = Math.min(REST * state.tookMs, LONGEST_REST_MS);
+  state.timer = setTimeout(() => void readAgain(), Math.max(EVERY_MS, rest));
 }
 
 function drawTop() {

@@ -63,7 +63,7 @@ export function table({ label, columns, rows, key, more, mark }) {
     h("tbody", { role: "rowgroup" }, rows.map((row, place) => {
       const name = key ? key(row) : String(place);
       const cells = columns.map(({ name: title, cell, kind }) =>
-        h("td", { role: "cell", class: kind ?? null, "data-label": title }, cell(row)));
+        h("td", { role: "cell", class: kind ?? null, "data-label": title }, h("div", {}, cell(row))));
       const folded = more ? more(row) : null;
       return [
         h("tr", { role: "row", "data-key": `row-${name}`, class: mark?.(row) ?? null }, cells),

@@ -4,7 +4,9 @@
 import { Fault } from "../api.js";
 import { clock } from "../format.js";
 import { h } from "../dom.js";
-import { failed, notice, section } from "./basics.js";
+import { empty, failed, notice, section } from "./basics.js";
+
+const LATE_MS = 1000;
 
 /**
  * Makes a page.
@@ -19,10 +21,13 @@ export function panelPage({ title, sources, panels, ...more }) {
     title,
     isLive: true,
     ...more,
-    async read(signal) {
+    async read(signal, tell) {
+      // A document that is long in coming must not hold up the others.
+      const late = setInterval(() => held.size && tell(held), LATE_MS);
+      signal.addEventListener("abort", () => clearInterval(late));
       await Promise.all(Object.entries(sources).map(async ([name, read]) => {
         held.set(name, await taken(read(signal), held.get(name)));
-      }));
+      })).finally(() => clearInterval(late));
       const faults = [...held.values()].map(({ fault }) => fault);
       if (faults.every(Boolean)) throw faults[0];
       return held;
@@ -43,6 +48,7 @@ async function taken(answer, before) {
 
 function drawn({ id, title, needs, draw }, held) {
   const parts = needs.map((name) => held.get(name));
+  if (!parts.every(Boolean)) return section(id, title, empty("Reading …"));
   const fault = parts.find((one) => one.fault)?.fault ?? null;
   const isThere = parts.every(({ told }) => told !== undefined);
   return section(id, title,
