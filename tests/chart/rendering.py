@@ -142,6 +142,14 @@ class Chart:
             return str(error)
         return ""
 
+    def fault_of_schema(self, values: Mapping[str, Any]) -> str:
+        """Why the schema alone refuses values; empty if it does not."""
+        try:
+            self._chart.validate_schema(dict(values))
+        except self.helm.HelmError as error:
+            return str(error)
+        return ""
+
     def save(self, folder: Path) -> Path:
         """Package it."""
         return Path(self._chart.save(folder))

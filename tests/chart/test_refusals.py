@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.chart.rendering import CASES, FEWEST, Chart, case, with_value
+from tests.chart.values_file import documented_values
 from tests.chart.values_schema import OWNED
 
 BAD_VALUES: list[tuple[str, Any, str]] = [
@@ -72,6 +73,7 @@ FAULTS: list[tuple[str, Any, str]] = [
         [{"name": "GW_SERVER__PORT", "value": "1"}],
         "extraEnv: set containerPorts.http in place",
     ),
+    ("rollingUpdate", {"maxSurge": 0}, "rollingUpdate.maxSurge: with maxUnavailable 0"),
     ("autoscaling", {"enabled": True, "maxReplicas": 1}, "autoscaling.maxReplicas: 1 is below"),
     ("ingress.enabled", True, "ingress.hosts: name at least one host"),
     ("httpRoute.enabled", True, "httpRoute.parentRefs: name at least one gateway"),
@@ -90,6 +92,29 @@ def test_a_value_of_another_shape_is_refused_by_its_name(
     fault = chart.fault(with_value(case(FEWEST), path, value))
 
     assert named in fault, fault
+
+
+def test_no_value_may_be_of_another_kind(chart: Chart) -> None:
+    accepted = [
+        value.path
+        for value in documented_values()
+        if not chart.fault_of_schema(with_value({}, value.path, wrong_kind(value.default)))
+    ]
+
+    assert accepted == []
+
+
+def wrong_kind(default: Any) -> Any:
+    """A value of a kind that a default has not."""
+    return 7.5 if isinstance(default, dict | list) else [{"a": 1}]
+
+
+@pytest.mark.parametrize("section", ["config", "redis", "redis.bundled", "image", "admin"])
+def test_a_section_that_is_emptied_is_missed_by_its_name(chart: Chart, section: str) -> None:
+    fault = chart.fault(with_value(case(FEWEST), section, None))
+
+    assert section.rpartition(".")[2] in fault
+    assert "nil pointer" not in fault
 
 
 @pytest.mark.parametrize("field", OWNED)

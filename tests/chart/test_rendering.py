@@ -22,6 +22,8 @@ NAMES = [path.name.removesuffix("-values.yaml") for path in CASES]
 SECRETS = {
     **dict.fromkeys(("GROQ_KEY_A", "RELAY_KEY_A", "redis-password"), "made-up"),
     "sentinel-password": "made-up",
+    "LOCAL_KEY": "made-up",
+    "DEMO_SHA256": "ab" * 32,
     "redis-url": "rediss://user:made-up@redis:6380/1",
     "cache-url": "redis://:made-up@cache:6379/0",
     "admin-token": "t" * SHORTEST_TOKEN,

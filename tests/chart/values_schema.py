@@ -295,6 +295,8 @@ def _of_values(values: Mapping[str, Any], path: str, meanings: Mapping[str, str]
             name: _of_value(default, f"{path}.{name}".lstrip("."), meanings)
             for name, default in values.items()
         },
+        # Only a null takes a section away, and then nothing could be rendered.
+        "required": [name for name, default in values.items() if isinstance(default, dict)],
     }
 
 

@@ -23,6 +23,9 @@ containerPorts.operations: must differ from containerPorts.http
 extraEnv: set {{ . }} in place of a variable that the chart sets itself
 {{- end }}
 {{- end }}
+{{- if and (has (toString $v.rollingUpdate.maxSurge) (list "0" "0%")) (has (toString $v.rollingUpdate.maxUnavailable) (list "0" "0%")) }}
+rollingUpdate.maxSurge: with maxUnavailable 0, too, no pod could ever be replaced
+{{- end }}
 {{- with $v.autoscaling }}
 {{- if .enabled }}
 {{- if lt (int .maxReplicas) (int .minReplicas) }}

@@ -100,7 +100,7 @@ affinity:
 {{- end }}
 
 {{- define "cluster-gw.isAlone" -}}
-{{- if or (eq .Values.redis.mode "embedded") (and (not .Values.autoscaling.enabled) (le (int .Values.replicaCount) 1)) (and .Values.autoscaling.enabled (le (int .Values.autoscaling.minReplicas) 1)) }}true{{ end }}
+{{- if or (eq .Values.redis.mode "embedded") (and (not .Values.autoscaling.enabled) (le (int .Values.replicaCount) 1)) (and .Values.autoscaling.enabled (le (int .Values.autoscaling.maxReplicas) 1)) }}true{{ end }}
 {{- end }}
 
 {{- /* Seconds a pod needs from the moment it is told to end: what the app takes at most beside the drain, and some. */}}
