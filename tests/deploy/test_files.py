@@ -31,24 +31,32 @@ def test_files_that_compose_hands_out_exist() -> None:
     assert [name for name in files if not (ROOT / name).is_file()] == []
 
 
-def test_redis_of_the_compose_file_starts_as_it_is_told() -> None:
-    words = COMPOSE["services"]["redis"]["command"][1:]
-
-    with RedisServer(needed_redis(), *words) as server:
-        told = {
-            name: server.command("CONFIG", "GET", name).split(b"\r\n")[4].decode()
-            for name in ("appendonly", "maxmemory-policy", "min-replicas-to-write")
-        }
-        told["lag"] = (
-            server.command("CONFIG", "GET", "min-replicas-max-lag").split(b"\r\n")[4].decode()
-        )
-
-    assert told == {
+REDIS = {
+    "redis": {
         "appendonly": "yes",
         "maxmemory-policy": "noeviction",
         "min-replicas-to-write": "1",
-        "lag": "2",
-    }
+        "min-replicas-max-lag": "2",
+    },
+    "redis-replica": {
+        "appendonly": "yes",
+        "maxmemory-policy": "noeviction",
+        "replicaof": "redis 6379",
+    },
+}
+
+
+@pytest.mark.parametrize("name", REDIS)
+def test_redis_of_the_compose_file_starts_as_it_is_told(name: str) -> None:
+    words = COMPOSE["services"][name]["command"][1:]
+
+    with RedisServer(needed_redis(), *words) as server:
+        told = {
+            setting: server.command("CONFIG", "GET", setting).split(b"\r\n")[4].decode()
+            for setting in REDIS[name]
+        }
+
+    assert told == REDIS[name]
 
 
 def test_nginx_of_the_compose_file_is_that_of_the_documents_with_one_name_for_all() -> None:

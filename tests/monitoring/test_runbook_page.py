@@ -5,6 +5,7 @@ import re
 import pytest
 
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
+from cluster_gw.store.keys import Keys
 from cluster_gw.supervisor import events as of_groups
 from cluster_gw.telemetry.catalog import METRICS
 from cluster_gw.telemetry.events import EVENTS, Event
@@ -54,3 +55,37 @@ def test_an_entry_names_only_what_there_is(entry: Entry) -> None:
     assert named | {"redis.returned"} <= LOGGED
     assert entry.symptom.endswith((".", ":"))
     assert entry.known.endswith(".")
+
+
+def known_keys() -> set[str]:
+    """Every key that lines of the page may name, as the product builds it."""
+    keys, model = Keys("gw1"), "llama-3.3-70b-versatile"
+    slot = keys.slot("groq", "groq-a")
+    return {
+        *(keys.workers(), keys.drains(), keys.lead("reaper"), keys.lead("snap"), keys.snapshot()),
+        *(keys.overlay(), keys.key_statuses(), keys.model_statuses(), keys.tool_marks()),
+        *(keys.pool_status(), keys.strangers(), *keys.client("app-a"), keys.lease_expiries(slot)),
+        *keys.health(slot, "groq-a", model),
+        *(keys.model("groq", model), keys.outage("groq"), keys.events()),
+        *(keys.model_window(slot, "groq-a", model), keys.statistics(slot, "groq-a", model)),
+        *keys.cache_index(),
+        *keys.requests("0", "notable"),
+        keys.repeats("app-a", "DIGEST")[0],
+        *keys.requests("f", "notable"),
+        f"{keys.pin('auto', 'e', 's', 'k').removesuffix('e:s:k')}*",
+        *("gw1:pin:*", "gw1:rsp:*"),
+    }
+
+
+def test_keys_of_the_lines_are_those_of_the_product() -> None:
+    lines = {line for entry in entries().values() for line in (*entry.look_lines, *entry.do_lines)}
+    known = known_keys()
+    shown = {'{$(printf %s "$IK" | sha256sum | cut -c1-64)}': "{DIGEST}"}
+    shown |= {'$(printf %s "$ID" | tail -c 1)': "f"}
+
+    for line in lines:
+        text = line
+        for code, plain in shown.items():
+            text = text.replace(code, plain)
+        named = re.findall(r"""gw1:[^\s'"]+""", text)
+        assert [key for key in named if key not in known] == [], line
