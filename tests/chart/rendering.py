@@ -119,11 +119,15 @@ class Objects:
 
 
 class Chart:
-    """The chart; what it is given is never changed."""
+    """The chart; what it is given is never changed.
 
-    def __init__(self) -> None:
+    Args:
+        folder: where it is.
+    """
+
+    def __init__(self, folder: Path = CHART) -> None:
         self.helm = needed("helm_python")
-        self._chart = self.helm.Chart.load(CHART)
+        self._chart = self.helm.Chart.load(folder)
 
     def render(self, values: Mapping[str, Any]) -> Objects:
         """Render all templates as `helm install` does, with its check of the values.

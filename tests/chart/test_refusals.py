@@ -95,13 +95,15 @@ def test_a_value_of_another_shape_is_refused_by_its_name(
 
 
 def test_no_value_may_be_of_another_kind(chart: Chart) -> None:
-    accepted = [
-        value.path
-        for value in documented_values()
-        if not chart.fault_of_schema(with_value({}, value.path, wrong_kind(value.default)))
-    ]
+    values: dict[str, Any] = {}
+    for value in documented_values():
+        values = with_value(values, value.path, wrong_kind(value.default))
 
-    assert accepted == []
+    fault = chart.fault_of_schema(values)
+
+    paths = [f"'/{value.path.replace('.', '/')}'" for value in documented_values()]
+    assert len(paths) > 150
+    assert [path for path in paths if path not in fault] == []
 
 
 def wrong_kind(default: Any) -> Any:

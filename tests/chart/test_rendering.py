@@ -3,6 +3,9 @@
 import copy
 import functools
 import json
+import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -269,6 +272,7 @@ def test_egress_names_the_ports_of_redis_and_of_every_provider(
         return [[port["port"] for port in rule["ports"]] for rule in rules]
 
     assert ports("full") == [[53, 53], [6379], [443, 8443, 8444, 9001], [4318]]
+    assert "to" not in rendered["full"].one("NetworkPolicy", "llm")["spec"]["egress"][1]
     assert ports("sentinel") == [[53, 53], [26379, 6379], [443]]
     assert ports("cluster") == [[53, 53], [6379, 6380], [443]]
 
@@ -285,6 +289,33 @@ def test_the_checksum_follows_the_configuration_and_nothing_else(chart: Chart) -
     assert checksum(values) == checksum(values, replicaCount=5)
     assert checksum(values) != checksum(more)
     assert checksum(values, configChange="live") == checksum(more, configChange="live")
+
+
+def test_the_ports_of_a_collector_and_of_all_caches_are_open(chart: Chart) -> None:
+    values = case(CHART / "ci/cluster-values.yaml")
+    values["config"]["telemetry"] = {"otlp_endpoint": "http://collector.monitoring:4318"}
+    values["redis"]["cacheUrl"] = "redis+sentinel://a:26380,b:26381,c/cache"
+
+    rules = chart.render(values).one("NetworkPolicy")["spec"]["egress"]
+
+    assert [port["port"] for port in rules[1]["ports"]] == [26380, 26381, 6379]
+    assert [port["port"] for port in rules[2]["ports"]] == [4318, 443]
+
+
+def test_a_new_version_of_the_chart_alone_replaces_no_pod_of_redis(
+    chart: Chart, tmp_path: Path
+) -> None:
+    values = case(CHART / "ci/bundled-redis-values.yaml")
+    shutil.copytree(CHART, tmp_path / "chart")
+    described = tmp_path / "chart/Chart.yaml"
+    described.write_text(re.sub(r"(?m)ersion: [0-9.]+$", "ersion: 9.9.9", described.read_text()))
+    later = Chart(tmp_path / "chart")
+
+    before, after = (each.render(values).one("StatefulSet") for each in (chart, later))
+    later.close()
+
+    assert before["metadata"]["labels"] != after["metadata"]["labels"]
+    assert before["spec"] == after["spec"]
 
 
 def test_alerts_are_those_of_the_file_but_what_is_left_out(rendered: dict[str, Objects]) -> None:

@@ -28,6 +28,11 @@ app.kubernetes.io/component: {{ .component }}
 {{- mergeOverwrite (deepCopy .root.Values.commonLabels) $own | toYaml }}
 {{- end }}
 
+{{- /* Labels of a pod. No version is among them: a new chart alone is no reason to replace a pod. */}}
+{{- define "cluster-gw.podLabels" -}}
+{{- mergeOverwrite (deepCopy .root.Values.commonLabels) (deepCopy (.labels | default dict)) (include "cluster-gw.selector" . | fromYaml) | toYaml }}
+{{- end }}
+
 {{- /* Metadata of an object: (dict "root" $ "component" "gateway" "name" … "annotations" … "labels" … "namespace" …). */}}
 {{- define "cluster-gw.metadata" -}}
 name: {{ .name }}

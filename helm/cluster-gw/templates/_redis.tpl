@@ -61,18 +61,22 @@
 {{- $ports = append $ports (ternary (ternary 26379 6379 $isSentinel) (int $port) (empty $port)) }}
 {{- end }}
 {{- end }}
-{{- with regexFind "^rediss?://[^/?]*" $redis.cacheUrl }}
+{{- if $redis.cacheUrlSecret }}{{ $ports = append $ports (int $redis.port) }}{{ end }}
+{{- with regexFind "^rediss?([+][a-z]+)?://[^/?]*" $redis.cacheUrl }}
+{{- range splitList "," (regexReplaceAll "^[^/]*//" . "") }}
 {{- $port := regexFind ":[0-9]+$" . | trimPrefix ":" }}
-{{- $ports = append $ports (ternary 6379 (int $port) (empty $port)) }}
+{{- $ports = append $ports (ternary (int $redis.port) (int $port) (empty $port)) }}
+{{- end }}
 {{- end }}
 {{- uniq $ports | sortAlpha | toYaml }}
 {{- end }}
 
-{{- /* Ports of providers that the configuration names, and 443, as a list in YAML. */}}
+{{- /* Ports of providers and of the collector that the configuration names, and 443, as a list in YAML. */}}
 {{- define "cluster-gw.providerPorts" -}}
 {{- $urls := list }}
 {{- range $name, $provider := .Values.config.providers | default dict }}{{ $urls = append $urls (get ($provider | default dict) "base_url") }}{{ end }}
 {{- range .Values.config.keys | default list }}{{ $urls = append $urls (get . "base_url") }}{{ end }}
+{{- $urls = append $urls (get (.Values.config.telemetry | default dict) "otlp_endpoint") }}
 {{- $ports := list "443" }}
 {{- range compact $urls }}
 {{- $place := regexFind "^https?://[^/?#]*" . }}
