@@ -145,10 +145,9 @@ $(STAMP): requirements/dev.lock pyproject.toml
 $(SDK_STAMP): tests/sdk/node/package-lock.json | tools
 	@npm ci --prefix tests/sdk/node --no-audit --no-fund --loglevel=error
 
-tools: ## look for what the tests run (redis-server, node, chromium, nginx, …); as root on Debian, install what is missing
-	@set -e; missing=; PATH="$$PATH:/usr/sbin"; \
-	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl chromium:chromium \
-	  promtool:prometheus nginx:nginx haproxy:haproxy; do \
+tools: ## look for redis-server, node, npm, curl, openssl and chromium; as root on Debian, install what is missing
+	@set -e; missing=; \
+	for pair in redis-server:redis-server node:nodejs npm:npm curl:curl openssl:openssl chromium:chromium; do \
 	  command -v $${pair%%:*} >/dev/null 2>&1 || missing="$$missing $${pair##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \

@@ -42,9 +42,8 @@ def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
         yield running
 
 
+@pytest.mark.parametrize("name", ["haproxy", "envoy"], indirect=True)  # nginx does not ask
 def test_a_group_that_drains_is_sent_nothing_more(name: str, group: GatewayGroup) -> None:
-    if name == "nginx":
-        pytest.skip("it does not ask for health")
     with balancer(name, [(group.port, group.admin_port)] * 3) as address:
         try:
             assert call(group.admin_url, "POST", "/api/drain").status < 300

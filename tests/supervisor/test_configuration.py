@@ -89,3 +89,15 @@ def test_every_fault_of_an_invalid_file_is_told(parent: Parent) -> None:
 
     (event,) = parent.events()
     assert [line.partition(":")[0] for line in event["faults"]] == ["server.prot", "server.workers"]
+
+
+def test_a_file_that_was_put_back_as_it_was_is_in_force(parent: Parent) -> None:
+    good = parent.file.read_text()
+    told = []
+    for text in ("server: {prot: 1}\n", good):
+        parent.file.write_text(text)
+        for _ in range(2):  # a file that changes no more
+            parent.held.look()
+        told.append(parent.numbers.is_file_kept)
+
+    assert told == [True, False]
