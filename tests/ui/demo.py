@@ -49,9 +49,17 @@ def running_demo(provider: SimulatedProvider, *, workers: int = 1) -> Iterator[G
         "telemetry": {"request_records": {"per_s": 1000, "notable_per_s": 1000}},
     }
     with GatewayGroup(config, workers=workers, environ=ENVIRON) as running:
+        until(lambda: has_reported(running, workers))
         get_into_trouble(running)
         yield running
         running.stop()  # its Valkey has written all, and the folder can be removed
+
+
+def has_reported(group: GatewayGroup, workers: int) -> bool:
+    """Whether so many workers have said what they are, by the snapshot that they rank by."""
+    items = call(group.admin_url, "GET", "/api/workers").body["items"]
+    states = [one["state"] for one in items if one["state"]]
+    return len(states) == workers and all(one["snapshot_version"] for one in states)
 
 
 def get_into_trouble(group: GatewayGroup) -> None:
