@@ -10,7 +10,8 @@ SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "build", "dis
 TEXT_SUFFIXES: Final = frozenset(
     {
         "", ".c", ".cfg", ".conf", ".css", ".h", ".html", ".in", ".js", ".json", ".jsonl", ".lock",
-        ".lua", ".md", ".mjs", ".py", ".sh", ".sse", ".toml", ".ts", ".txt", ".yaml", ".yml",
+        ".lua", ".md", ".mjs", ".py", ".sh", ".sse", ".toml", ".tpl", ".ts",
+        ".txt", ".yaml", ".yml",
     }
 )  # fmt: skip
 

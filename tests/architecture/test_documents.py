@@ -22,7 +22,7 @@ from tests.architecture.source_tree import (
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
-PATH = re.compile(r"(?:\.ci|bench|cluster_gw|docs|lua|requirements|tests)/[\w./-]*")
+PATH = re.compile(r"(?:\.ci|bench|cluster_gw|docs|helm|lua|requirements|tests)/[\w./-]*")
 MAKE = re.compile(r"(?m)(?:^|`)make ([a-z][a-z-]*)\b")
 ROUTE = re.compile(r"/(?:v1|v1beta|api|livez|readyz|metrics|ui|health)(?:/[\w{}:./-]*)?")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.chart.rendering import CASES, FEWEST, Chart, case, with_value
-from tests.chart.values_file import documented_values
+from tests.chart.values_file import CHART, documented_values
 from tests.chart.values_schema import OWNED
 
 BAD_VALUES: list[tuple[str, Any, str]] = [
@@ -163,6 +163,10 @@ def test_values_without_anything_tell_all_that_is_missing(chart: Chart) -> None:
 
     assert "config.providers:" in fault
     assert "redis.host:" in fault
+
+
+def test_the_linter_takes_the_chart_without_values_as_helm_does(chart: Chart) -> None:
+    assert chart.helm.lint(CHART, strict=True)["errors"] == []
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)

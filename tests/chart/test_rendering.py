@@ -291,6 +291,17 @@ def test_the_checksum_follows_the_configuration_and_nothing_else(chart: Chart) -
     assert checksum(values, configChange="live") == checksum(more, configChange="live")
 
 
+def test_sentinels_may_want_a_password_where_the_master_wants_none(chart: Chart) -> None:
+    values = case(CHART / "ci/sentinel-values.yaml")
+    values["redis"] |= {"passwordKey": "", "username": ""}
+
+    environment = chart.render(values).environment(SECRETS)
+
+    assert "REDIS_PASSWORD" not in environment
+    assert environment["GW_REDIS__URL"].startswith("redis+sentinel://sentinel-0.redis:26379,")
+    assert environment["GW_REDIS__URL"].endswith("?sentinel_user=gateway&sentinel_password=made-up")
+
+
 def test_the_ports_of_a_collector_and_of_all_caches_are_open(chart: Chart) -> None:
     values = case(CHART / "ci/cluster-values.yaml")
     values["config"]["telemetry"] = {"otlp_endpoint": "http://collector.monitoring:4318"}

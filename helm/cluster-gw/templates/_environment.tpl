@@ -11,7 +11,7 @@
 - name: GW_REDIS__URL
   valueFrom: {secretKeyRef: {name: {{ .existingSecret }}, key: {{ .urlKey }}}}
 {{- else }}
-{{- if and (ne .mode "embedded") (include "cluster-gw.redisSecret" $) }}
+{{- if and (ne .mode "embedded") (include "cluster-gw.redisSecret" $) (include "cluster-gw.redisPasswordKey" $) }}
 - name: REDIS_PASSWORD
   valueFrom: {secretKeyRef: {name: {{ include "cluster-gw.redisSecret" $ }}, key: {{ include "cluster-gw.redisPasswordKey" $ }}}}
 {{- end }}

@@ -71,6 +71,9 @@ redis.tls.enabled: the chart's own Redis does not speak TLS
 {{- if and $bundled (or $redis.username (int $redis.database)) }}
 redis.username, redis.database: the chart's own Redis has the default user and database 0
 {{- end }}
+{{- if and $bundled $redis.existingSecret (not $redis.passwordKey) }}
+redis.passwordKey: the chart's own Redis has a password
+{{- end }}
 {{- if and $redis.urlKey (not $redis.existingSecret) }}
 redis.existingSecret: redis.urlKey is an entry of it
 {{- end }}

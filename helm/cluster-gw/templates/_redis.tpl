@@ -15,7 +15,7 @@
 {{- $redis := .Values.redis }}
 {{- $scheme := ternary "rediss" "redis" $redis.tls.enabled }}
 {{- $login := "" }}
-{{- if include "cluster-gw.redisSecret" . }}
+{{- if and (include "cluster-gw.redisSecret" .) (include "cluster-gw.redisPasswordKey" .) }}
 {{- $login = printf "%s:$(REDIS_PASSWORD)@" $redis.username }}
 {{- else if $redis.username }}
 {{- $login = printf "%s@" $redis.username }}
