@@ -1,6 +1,7 @@
 """A worker acts on what others tell it before it asks Redis itself."""
 
 import asyncio
+import json
 import re
 
 import aiohttp
@@ -12,7 +13,7 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.listening import listening
 from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
-from tests.gateway.requests import NO_RECORDS
+from tests.gateway.requests import NO_RECORDS, chat, post, steer
 from tests.gateway.test_health import ONE_KEY, ONE_MODEL, ask, calls, far, only_code, status
 
 PLACE = "{a.a1}:a1:one"
@@ -37,9 +38,12 @@ async def test_a_target_of_which_a_rest_is_told_is_not_asked_for(
     await tell(gateway, "health {record} cooldown 60000 {now_ms}")
     before = gateway.engine.redis.calls
 
-    code, body = await ask(http, gateway, "one")
+    response, text = await post(
+        http, gateway.base_url, chat(steer(id="one", text="fine")), X_Gw_Detail="1"
+    )
 
-    assert (code, only_code(body)) == (429, "cooldown")
+    body = json.loads(text)
+    assert (response.status, only_code(body)) == (429, "cooldown")
     assert (calls(simulator, "one"), gateway.engine.redis.calls) == (0, before)
     assert 55_000 < body["error"]["retry_after_ms"] <= 60_000
 
