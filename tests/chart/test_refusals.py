@@ -13,6 +13,8 @@ BAD_VALUES: list[tuple[str, Any, str]] = [
     ("image.pulPolicy", "Always", "pulPolicy"),
     ("image.pullPolicy", "Sometimes", "/image/pullPolicy"),
     ("image.digest", "latest", "/image/digest"),
+    ("image.tag", "1 #", "/image/tag"),
+    ("ingress.className", "'", "/ingress/className"),
     ("global.imageRegistri", "x", "imageRegistri"),
     ("replicaCount", "two", "/replicaCount"),
     ("replicaCount", -1, "/replicaCount"),
@@ -111,12 +113,20 @@ def wrong_kind(default: Any) -> Any:
     return 7.5 if isinstance(default, dict | list) else [{"a": 1}]
 
 
-@pytest.mark.parametrize("section", ["config", "redis", "redis.bundled", "image", "admin"])
+@pytest.mark.parametrize(
+    "section", ["config", "redis", "redis.bundled", "image", "serviceAccount.create"]
+)
 def test_a_section_that_is_emptied_is_missed_by_its_name(chart: Chart, section: str) -> None:
     fault = chart.fault(with_value(case(FEWEST), section, None))
 
     assert section.rpartition(".")[2] in fault
     assert "nil pointer" not in fault
+
+
+def test_lists_may_be_emptied(chart: Chart) -> None:
+    values = with_value(case(FEWEST), "image.pullSecrets", None)
+
+    assert chart.fault(with_value(values, "global.imagePullSecrets", None)) == ""
 
 
 @pytest.mark.parametrize("field", OWNED)

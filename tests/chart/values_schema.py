@@ -71,6 +71,8 @@ QUANTITY: Final = _text(r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")
 DURATION: Final = _text(r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
 PORT: Final = _whole(1, 65_535)
 PULLS: Final = _one_of("Always", "IfNotPresent", "Never")
+PLACE: Final = _text(r"^$|^[A-Za-z0-9][A-Za-z0-9._:/-]*$")
+TAG: Final = _text(r"^$|^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")
 DIGEST: Final = _text(r"^$|^sha256:[0-9a-f]{64}$")
 AMOUNT: Final = {
     "anyOf": [{"type": "integer", "minimum": 0}, _text(r"^$|^(100|[1-9]?[0-9])%$")],
@@ -106,6 +108,10 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "commonLabels": TEXTS,
         "commonAnnotations": TEXTS,
         "global.imagePullSecrets": _list(NAME),
+        "global.imageRegistry": PLACE,
+        "image.registry": PLACE,
+        "image.repository": PLACE,
+        "image.tag": TAG,
         "image.digest": DIGEST,
         "image.pullPolicy": PULLS,
         "image.pullSecrets": _list(NAME),
@@ -154,12 +160,17 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "redis.cacheUrlSecret": NAME,
         "redis.cacheUrlKey": ENTRY,
         "redis.persistence.existingClaim": NAME,
+        "redis.persistence.storageClass": NAME,
         "redis.persistence.accessModes": ACCESS_MODES,
         "redis.persistence.size": QUANTITY,
+        "redis.bundled.image.registry": PLACE,
+        "redis.bundled.image.repository": PLACE,
+        "redis.bundled.image.tag": TAG,
         "redis.bundled.image.digest": DIGEST,
         "redis.bundled.image.pullPolicy": PULLS,
         "redis.bundled.maxMemory": _text(r"^[1-9][0-9]*(kb|mb|gb)$"),
         "redis.bundled.resources": RESOURCES,
+        "redis.bundled.persistence.storageClass": NAME,
         "redis.bundled.persistence.accessModes": ACCESS_MODES,
         "redis.bundled.persistence.size": QUANTITY,
         "redis.bundled.affinity": ANY,
@@ -170,11 +181,13 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "service.type": _one_of("ClusterIP", "NodePort", "LoadBalancer"),
         "service.port": PORT,
         "service.nodePort": _whole(0, 65_535),
+        "service.loadBalancerClass": _text(r"^$|^[A-Za-z0-9][A-Za-z0-9./_-]*$"),
         "service.loadBalancerSourceRanges": _list(TEXT),
         "service.externalTrafficPolicy": _one_of("", "Cluster", "Local"),
         "service.annotations": TEXTS,
         "operationsService.port": PORT,
         "operationsService.annotations": TEXTS,
+        "ingress.className": NAME,
         "ingress.controller": _one_of("nginx", "haproxy", "none"),
         "ingress.annotations": TEXTS,
         "ingress.hosts": _list(
@@ -184,7 +197,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
                 paths=_list(
                     _record(
                         ("path",),
-                        path=_text("^/"),
+                        path=_text(r"^/[^\s\"]*$"),
                         pathType=_one_of("Prefix", "Exact", "ImplementationSpecific"),
                     )
                 ),
@@ -196,7 +209,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             _record(("name",), name=NAME, namespace=NAME, sectionName=NAME, port=PORT)
         ),
         "httpRoute.hostnames": _list(TEXT),
-        "httpRoute.path": _text("^/"),
+        "httpRoute.path": _text(r"^/[^\s\"]*$"),
         "httpRoute.timeouts": _record(request=DURATION, backendRequest=DURATION),
         "httpRoute.annotations": TEXTS,
         "autoscaling.minReplicas": _whole(1, 1000),
@@ -222,6 +235,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "securityContext": ANY,
         "podAnnotations": TEXTS,
         "podLabels": TEXTS,
+        "priorityClassName": NAME,
         "nodeSelector": TEXTS,
         "tolerations": _list(
             _record(
@@ -295,8 +309,8 @@ def _of_values(values: Mapping[str, Any], path: str, meanings: Mapping[str, str]
             name: _of_value(default, f"{path}.{name}".lstrip("."), meanings)
             for name, default in values.items()
         },
-        # Only a null takes a section away, and then nothing could be rendered.
-        "required": [name for name, default in values.items() if isinstance(default, dict)],
+        # Only a null takes them away, and then nothing could be rendered.
+        "required": [name for name, default in values.items() if isinstance(default, dict | bool)],
     }
 
 

@@ -59,7 +59,7 @@ automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
-{{- with concat .root.Values.global.imagePullSecrets .root.Values.image.pullSecrets | uniq }}
+{{- with concat (.root.Values.global.imagePullSecrets | default list) (.root.Values.image.pullSecrets | default list) | uniq }}
 imagePullSecrets:
   {{- range . }}
   - name: {{ . }}
