@@ -6,6 +6,7 @@ unknown is told again as it was, and counts once.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -93,6 +94,13 @@ class UsageBook:
         row = self._saved.setdefault((number_of(self._today()), whose), [0, 0, 0])
         for at, more in enumerate((1, prompt_tokens, completion_tokens)):
             row[at] += max(0, more)
+
+    async def drain(self) -> None:
+        """Tell what was saved; what it cannot be told is kept."""
+        async with self._is_telling:
+            self._close_batches()
+            with contextlib.suppress(StoreLostError):
+                await self._tell()
 
     async def flush(self) -> None:
         """Tell Redis; what it cannot be told is kept."""

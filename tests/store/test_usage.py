@@ -143,6 +143,7 @@ async def test_keys_of_no_configuration_are_found_by_the_index(
 ) -> None:
     admissions = worker_of(client, scripts, at_noon)
     await use(admissions, "a.1", target(account="gone"))
+    await admissions.usage.flush()
     found: Told = {}
 
     await UsageRecords(client, Keys("gw1")).read(DAYS, [], found.__setitem__)
