@@ -110,6 +110,7 @@ end
 
 local row, write_rows
 if ARGV[6] ~= '' then
+  local told = ARGV[7]
 --@include lib/usage_one.lua
 end
 if has_caps then

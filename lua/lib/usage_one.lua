@@ -1,5 +1,5 @@
 -- Counting an answer in a row that is there, which is the rule; inside admission/settle. lib/usage.lua has the rest.
-local text, told = call('HGET', KEYS[windows + 4], ARGV[6]), ARGV[7]
+local text = call('HGET', KEYS[windows + 4], ARGV[6])
 local output, cached, reasoning, cost = tonumber(told), 0, 0, nil
 if not output then
   output, cached, reasoning, cost = match(told, '^(%d+) (%d+) (%d+) (%d+) %-$')

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
@@ -25,17 +26,19 @@ LATER: Final = 3  # requests that the backup does not know
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A group of two workers, and its Redis."""
+    """A group of two workers, its Redis, and where lines are typed."""
 
     group: GatewayGroup
     redis: RedisServer
     environ: dict[str, str]
+    folder: Path
 
     def run(self, line: str) -> None:
         """Run a line of the page."""
         subprocess.run(
             ["/bin/sh", "-ec", line],
             env={**os.environ, **self.environ},
+            cwd=self.folder,
             check=True,
             capture_output=True,
             timeout=20,
@@ -53,14 +56,14 @@ class Site(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture
-def site(provider: SimulatedProvider) -> Iterator[Site]:
+def site(provider: SimulatedProvider, tmp_path: Path) -> Iterator[Site]:
     port = free_port()
     with RedisServer(needed_redis(), *DURABLE, port=port) as redis:
         url = f"redis://127.0.0.1:{port}/0"
         config = {**one_model(provider.base_url, rpd=100), "auth": {"mode": "keys"}}
         with GatewayGroup(config, workers=2, redis_url=url, environ=ENVIRON) as group:
             environ = {"GW_REDIS": url, "REDIS_DIR": str(redis.folder)}
-            yield Site(group=group, redis=redis, environ=environ)
+            yield Site(group=group, redis=redis, environ=environ, folder=tmp_path)
 
 
 async def ask(site: Site, key: str, count: int) -> list[int]:

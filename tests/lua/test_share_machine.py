@@ -4,6 +4,7 @@ The scripts know nothing of shares: they are windows more. So the windows are th
 scripts are held against the model of admission, and what each client got against a list of its own.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,7 +117,18 @@ class ShareMachine(ScriptMachine):
                 for limits in self.whole.values()
                 for limit in (limits.tpm, limits.tpd)
             )
-            assert scope == SCOPE_CLIENT or not fits, "only its own share is in the way"
+            # The whole may be in the way as well, and is then named: its place is before.
+            own = {window: limits for kind, window, limits in held if kind == SCOPE_CLIENT}
+            alone = copy.deepcopy(self.model).reserve(
+                lease,
+                own,
+                estimate=estimate,
+                prompt=prompt,
+                ttl_ms=100_000,
+                now_ms=self.now_ms,
+                worker=worker,
+            )
+            assert scope == SCOPE_CLIENT or alone[1] or not fits, "its own share is in the way"
 
     @precondition(lambda self: self.grants)
     @rule(data=st.data(), used=st.integers(0, 100), counts_request=st.integers(0, 1))

@@ -128,7 +128,7 @@ def test_every_kind_of_name_is_in_the_table_of_keys() -> None:
         *KEYS.repeats("app", "0123"),
         *KEYS.health(slot, "k", "m"),
         *(KEYS.usage(KEYS.usage_of_key(slot, "k"), 20261201), KEYS.usage_index()),
-        *(KEYS.usage_saved(20261201), KEYS.usage_told("w1")),
+        *(KEYS.usage_saved(20261201), KEYS.usage_told("w1"), KEYS.doctor()),
     ]
     kinds = {name.removeprefix("gw1:").split(":")[0] for name in names}
 
