@@ -128,8 +128,10 @@ class Completions(JsonSurface):
 
 def own_id(given: msgspec.Raw) -> Any:
     """The id of a chat answer under the prefix that clients of this API know; odd ones stay."""
-    name = read_any(given)
-    if not isinstance(name, str) or name.startswith(PREFIX):
+    if not bytes(given).startswith(b'"'):  # a number may even be one that no double has
+        return given
+    name: str = read_any(given)
+    if name.startswith(PREFIX):
         return given
     return PREFIX + name.removeprefix(CHAT_PREFIX)
 

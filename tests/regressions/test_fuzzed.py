@@ -104,3 +104,11 @@ def test_a_schema_with_a_number_beyond_a_double_goes_on_as_it_is() -> None:
 
     for codec in (AnthropicProvider(), OpenAIResponsesProvider()):
         assert schema in codec.encode_conversation(conversation, "up").body
+
+
+def test_an_id_that_is_a_number_beyond_a_double_goes_on_as_it_is() -> None:
+    body = b'{"id":1e316,"created":0,"choices":[{"message":{"content":"hi"}}]}'
+    completion = OpenAIChatProvider().decode_completion(body, "application/json")
+    assert isinstance(completion, Completion)
+
+    assert b'"id":1e316' in Completions().encode_completion(completion)
