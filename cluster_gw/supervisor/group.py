@@ -29,6 +29,7 @@ from cluster_gw.supervisor.merging import MetricSum, merge_readiness
 from cluster_gw.supervisor.operations import OperationsServer, operations_app
 from cluster_gw.supervisor.own_metrics import OwnNumbers
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
+from cluster_gw.supervisor.steering import Steering
 from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, SILENT_S, Worker, WorkerCommand
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Family
@@ -139,6 +140,7 @@ class Group:
         self._embedded_child: Child | None = None
         self._companions: list[Child] = []
         self._workers: list[Worker] = []
+        self._steering = Steering()
         self._operations: OperationsServer | None = None
         self._operations_task: asyncio.Task[None] | None = None
 
@@ -220,6 +222,7 @@ class Group:
             environ={**self._options.environ, PREFIX_VARIABLE: self._settings.redis.prefix},
         )
         doors = [WorkerSocket(server.host, server.port, each) for each in sockets]
+        self._steering = Steering(doors)
         self._workers = [
             Worker(slot, door, self._runtime.socket(f"w{slot}"), command, self._options.silent_s)
             for slot, door in enumerate(doors)
@@ -306,6 +309,7 @@ class Group:
         stuck: set[str] = set()
         while not self._stop.is_set():
             state = await self.readiness()
+            self._steering.follow(self._workers)
             await self._announce(state)
             is_steady = self._was_ready and self._is_announced
             for worker in self._workers:

@@ -17,16 +17,24 @@ class WorkerSocket:
         host: where the group listens.
         port: the same.
         listening: the socket, open and listening.
+
+    Attributes:
+        is_replaced: whether it stepped back once; its place among the sockets is another since.
     """
 
     def __init__(self, host: str, port: int, listening: socket.socket) -> None:
         self._host = host
         self._port = port
         self._socket = listening
+        self.is_replaced = False
 
     def fileno(self) -> int:
         """The descriptor to hand to a worker."""
         return self._socket.fileno()
+
+    def set_option(self, option: int, value: int | bytes) -> None:
+        """Set an option of the socket layer; OSError where the kernel has none such."""
+        self._socket.setsockopt(socket.SOL_SOCKET, option, value)
 
     def step_back(self) -> None:
         """Take no connection until a worker listens again: nobody serves those that come here.
@@ -41,6 +49,7 @@ class WorkerSocket:
             return  # better a queue than no worker at all
         self._socket.close()
         self._socket = silent
+        self.is_replaced = True
 
     def close(self) -> None:
         """Give it up."""

@@ -62,6 +62,9 @@ class Worker:
         control_path: where it serves its control routes.
         command: how it is started.
         silent_s: how long it may say nothing.
+
+    Attributes:
+        is_drained: whether it said last that it takes no part; holds until its next life is up.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Worker:
     ) -> None:
         self.child = Child(f"worker-{slot}", self._spawn)
         self.control = WorkerControl(control_path)
+        self.is_drained = False
         self._slot = slot
         self._listening = listening
         self._control_path = control_path
@@ -147,6 +151,7 @@ class Worker:
         self._silent_looks = self._silent_looks + 1 if state is None else 0
         if state is not None and state.status != "starting":
             self._is_up = True
+            self.is_drained = state.status == "draining"
         self._announce()
         return state
 

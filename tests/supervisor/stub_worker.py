@@ -23,8 +23,10 @@ class Stub:
         self.end = asyncio.Event()
 
     def readiness(self) -> dict[str, object]:
+        order = Path(os.environ.get("STUB_DRAINS", "/nowhere")) / self.options.worker_id
+        status = "draining" if order.exists() else "ready"
         return {
-            "status": os.environ.get("STUB_STATUS", "ready"),
+            "status": os.environ.get("STUB_STATUS", status),
             "config_version": 1,
             "file_version": self.file_version,
             "snapshot": {"version": 3, "age_ms": 10},
