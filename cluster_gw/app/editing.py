@@ -10,7 +10,7 @@ from cluster_gw.app.configuration import Configuration
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
-from cluster_gw.server.admin.editor import Change, ClientKeys, DroppedPatch
+from cluster_gw.server.admin.editor import Change, Changes, ClientKeys, DroppedPatch
 from cluster_gw.settings import build_catalog
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import (
@@ -107,7 +107,7 @@ class Editing:
         if seen != config_version(self._watch.known):
             raise self._conflict()
 
-    async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
+    async def write(self, changes: Changes, seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; see `Editor.write`."""
         async with self._one_at_a_time:
             for _ in range(TRIES):
@@ -115,10 +115,10 @@ class Editing:
                 # By what is stored, also where this worker cannot read it.
                 if seen is not None and seen != config_version(self._watch.known):
                     raise self._conflict()
-                held = self._held()
+                held, wanted = self._held(), changes()
                 before = frozenset(self._configuration.warnings)
                 # In a thread: the check of a large change would hold up this worker's requests.
-                table = await asyncio.to_thread(changed_table, held, changes)
+                table = await asyncio.to_thread(changed_table, held, wanted)
                 if held.base is not self._configuration.base:
                     continue  # it has to fit the file as it is now
                 if table == held.table or await self._store(held.known, table):
@@ -128,12 +128,15 @@ class Editing:
 
     async def clear(self, seen: int | None) -> None:
         """Go back to the files; see `Editor.clear`."""
-        gone = [
-            Change(noun=noun, id=name, fields={}, remove=True)
-            for noun, ids in self.patches().items()
-            if noun not in CREDENTIALS  # no key comes back by the way, and no client is lost
-            for name in ids
-        ]
+
+        def gone() -> list[Change]:
+            return [
+                Change(noun=noun, id=name, fields={}, remove=True)
+                for noun, ids in self.patches().items()
+                if noun not in CREDENTIALS  # no key comes back by the way, and no client is lost
+                for name in ids
+            ]
+
         await self.write(gone, seen)
 
     def _held(self) -> Held:

@@ -33,12 +33,13 @@ RETURNED_S: Final = 1.0
 
 
 class Site(msgspec.Struct):
-    """Three gateways of one worker each, a Redis, and a provider that only counts violations."""
+    """Three gateways, a Redis, and a provider that only counts violations."""
 
     redis: RedisServer
     provider: SimulatedProvider
     groups: list[GatewayGroup]
     stack: ExitStack
+    workers: int
 
     def ports(self) -> list[Ports]:
         return [(group.port, group.admin_port) for group in self.groups]
@@ -47,7 +48,9 @@ class Site(msgspec.Struct):
         return one_model(self.provider.base_url, concurrency=400)
 
     def start(self, ports: Ports | None = None) -> GatewayGroup:
-        group = GatewayGroup(self.config(), workers=1, redis_url=self.redis.url, ports=ports)
+        group = GatewayGroup(
+            self.config(), workers=self.workers, redis_url=self.redis.url, ports=ports
+        )
         return self.stack.enter_context(group)
 
     def in_flight(self) -> int:
@@ -64,14 +67,16 @@ class Heard(msgspec.Struct):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Of one worker each, unless a test wants more."""
+    workers: int = getattr(request, "param", 1)
     simulated = {"keys": {SECRET: {"label": "a1", "concurrency": 400}}, "enforce": False}
     with (
         RedisServer(needed_redis()) as redis,
         SimulatedProvider(simulated) as provider,
         ExitStack() as stack,
     ):
-        site = Site(redis=redis, provider=provider, groups=[], stack=stack)
+        site = Site(redis=redis, provider=provider, groups=[], stack=stack, workers=workers)
         site.groups = [site.start() for _ in range(GATEWAYS)]
         yield site
 
@@ -194,6 +199,7 @@ async def test_a_rolling_restart_cuts_no_stream(front: str, site: Site) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("site", [2], indirect=True, ids=["two workers"])
 @pytest.mark.parametrize("front", BALANCERS, indirect=True)
 async def test_a_rolling_restart_cuts_none_of_two_hundred_streams(front: str, site: Site) -> None:
     await held_rolling(site, front, 200)

@@ -82,7 +82,7 @@ class Cache:
                 known = ", ".join(settings)
                 raise ClientFault(invalid(f"the cache has {known}; got {name}", name))
         change = Change(noun="settings", id=SECTION, fields=fields)
-        await self._desk.editor.write([change], seen_version(request))
+        await self._desk.editor.write(lambda: [change], seen_version(request))
         return await self._told(warnings)
 
     async def flush(self, request: Request) -> Response:

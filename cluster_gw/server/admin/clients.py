@@ -5,7 +5,7 @@ changes (decision 0068), so every worker knows of it within milliseconds.
 """
 
 import secrets as entropy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -29,8 +29,6 @@ KEY_HEAD: Final = "gw-"
 KEY_BYTES: Final = 32
 GRACE_S: Final = DAY_S
 MOST_GRACE_S: Final = 30 * DAY_S
-CONFLICT: Final = 412
-TRIES: Final = 30  # others change something at the same time, each of them once
 ENABLED: Final = "enabled"
 READ_ONLY: Final = ReadOnly(
     fixed=frozenset({"id", "made"}),
@@ -78,33 +76,44 @@ class Clients(Items):
                 raise ClientFault(already_there(name))
             return [*past, made]
 
-        warnings = await self._write_seen(changes, seen_version(request))
+        warnings = await self.desk.editor.write(changes, seen_version(request))
         return self._told_key(name, key, 201, warnings)
 
     async def change(self, request: Request) -> Response:
         """Change fields of a client; null goes back to what the file says, or to the default."""
-        name: str = self.find(request.path_params["id"])["id"]
-        shown = self.shown(name)
-        sent = changed_only(await read_fields(request), shown, self.read_only)
-        fields, passed_over = split_read_only(sent, shown, self.read_only)
-        of_keys = {field: fields.pop(field) for field in (ENABLED,) if field in fields}
-        if self._is_made(name):
-            changes = [Change(noun=MADE_CLIENTS, id=name, fields={**fields, **of_keys})]
-        else:
-            changes = [
+        name: str = request.path_params["id"]
+        read = await read_fields(request)
+        passed_over: list[str] = []
+
+        def changes() -> list[Change]:
+            nonlocal passed_over
+            shown = self.shown(name)
+            sent = changed_only(read, shown, self.read_only)
+            fields, passed_over = split_read_only(sent, shown, self.read_only)
+            of_keys = {field: fields.pop(field) for field in (ENABLED,) if field in fields}
+            if self._is_made(name):
+                return [Change(noun=MADE_CLIENTS, id=name, fields={**fields, **of_keys})]
+            return [
                 Change(noun=noun, id=name, fields=some)
                 for noun, some in ((CLIENTS, fields), (CLIENT_KEYS, of_keys))
                 if some
             ]
+
         warnings = await self.desk.editor.write(changes, seen_version(request))
         return self.told(name, warnings=[*passed_over, *warnings])
 
     async def reset(self, request: Request) -> Response:
         """Remove a client that was made here; one of the file goes back to what that says."""
-        name: str = self.find(request.path_params["id"])["id"]
-        is_made = self._is_made(name)
-        nouns = (MADE_CLIENTS,) if is_made else (CLIENTS, CLIENT_KEYS)
-        changes = [Change(noun=noun, id=name, fields={}, remove=True) for noun in nouns]
+        name: str = request.path_params["id"]
+        is_made = False
+
+        def changes() -> list[Change]:
+            nonlocal is_made
+            self.find(name)
+            is_made = self._is_made(name)
+            nouns = (MADE_CLIENTS,) if is_made else (CLIENTS, CLIENT_KEYS)
+            return [Change(noun=noun, id=name, fields={}, remove=True) for noun in nouns]
+
         await self.desk.editor.write(changes, seen_version(request))
         if is_made:
             return told({"id": name, "deleted": True}, self.desk.config_version)
@@ -115,19 +124,20 @@ class Clients(Items):
 
         A call that was answered by nobody may be repeated: keys before the last are kept as well.
         """
-        name: str = self.find(request.path_params["id"])["id"]
+        name: str = request.path_params["id"]
         grace_s = read_grace(await read_object(request))
         key, until_ms = new_key(), 0
 
         def changes() -> list[Change]:
             nonlocal until_ms
+            self.find(name)
             now_ms = self.desk.now_ms()
             until_ms = now_ms + round(grace_s * MS_PER_S)
             previous = self._previous(name, now_ms, until_ms)
             fields = {"key_sha256": digest_of(key), "previous_keys": previous}
             return [self._key_change(name, fields)]
 
-        warnings = await self._write_seen(changes, seen_version(request))
+        warnings = await self.desk.editor.write(changes, seen_version(request))
         return self._told_key(name, key, 200, warnings, previous_until_ms=until_ms)
 
     async def revoke(self, request: Request) -> Response:
@@ -135,28 +145,15 @@ class Clients(Items):
 
         With a new key and `enabled` it may come back.
         """
-        name: str = self.find(request.path_params["id"])["id"]
+        name: str = request.path_params["id"]
         fields = {ENABLED: False, "key_sha256": digest_of(new_key()), "previous_keys": []}
-        await self.desk.editor.write([self._key_change(name, fields)], seen_version(request))
+
+        def changes() -> list[Change]:
+            self.find(name)
+            return [self._key_change(name, fields)]
+
+        await self.desk.editor.write(changes, seen_version(request))
         return self.told(name)
-
-    async def _write_seen(
-        self, changes: Callable[[], Sequence[Change]], seen: int | None
-    ) -> tuple[str, ...]:
-        """Write changes that depend on what holds: if that has changed meanwhile, others.
-
-        Args:
-            changes: gives them by what holds now.
-            seen: the version that its writer saw; None for whatever it is.
-        """
-        for left in reversed(range(TRIES)):
-            version = self.desk.config_version if seen is None else seen
-            try:
-                return await self.desk.editor.write(changes(), version)
-            except ClientFault as fault:
-                if seen is not None or fault.body.status != CONFLICT or not left:
-                    raise
-        raise AssertionError("the last try gives or raises")
 
     def _is_made(self, name: str) -> bool:
         return name in self.desk.editor.patches().get(MADE_CLIENTS, {})

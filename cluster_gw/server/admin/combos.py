@@ -50,13 +50,17 @@ class Combos(Items):
 
     async def reset(self, request: Request) -> Response:
         """Go back to what the file says of a combo; one that no file has gets its defaults."""
-        name: str = self.find(request.path_params["id"])["id"]
-        noun = noun_of(self.desk, name)
-        held = self.desk.editor.patches().get(noun, {}).get(name, {})
-        kept = {"members"} if noun == "profiles" else set()
-        fields = {field: None for field in held if field not in kept}
-        change = Change(noun=noun, id=name, fields=fields)
-        await self.desk.editor.write([change], seen_version(request))
+        name: str = request.path_params["id"]
+
+        def changes() -> list[Change]:
+            self.find(name)
+            noun = noun_of(self.desk, name)
+            held = self.desk.editor.patches().get(noun, {}).get(name, {})
+            kept = {"members"} if noun == "profiles" else set()
+            fields = {field: None for field in held if field not in kept}
+            return [Change(noun=noun, id=name, fields=fields)]
+
+        await self.desk.editor.write(changes, seen_version(request))
         return self.told(name)
 
 

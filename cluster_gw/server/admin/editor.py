@@ -1,6 +1,6 @@
 """How the routes of the admin API show and change the configuration, whoever keeps it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +21,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     fields: Mapping[str, Any]
     remove: bool = False
+
+
+Changes = Callable[[], Sequence[Change]]
+"""Gives changes by what holds when it is called; asked again when that has changed meanwhile."""
 
 
 class DroppedPatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +68,15 @@ class Editor(Protocol):
     async def expect(self, seen: int) -> None:
         """Look whether the configuration still has a version; raises as `write`."""
 
-    async def write(self, changes: Sequence[Change], seen: int | None) -> tuple[str, ...]:
+    async def write(self, changes: Changes, seen: int | None) -> tuple[str, ...]:
         """Store changes for all workers; they are in force here when this returns.
 
+        What they are is asked once this worker knows what all others have stored, and they are
+        stored only if nothing was stored since. So whatever they look for holds: of two who make a
+        thing of one name at once, one is refused.
+
         Args:
-            changes: they hold together or not at all.
+            changes: they hold together or not at all; what it raises is raised, nothing is stored.
             seen: the `config_version` its writer saw; None for whatever it is.
 
         Returns:

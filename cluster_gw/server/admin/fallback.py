@@ -51,49 +51,42 @@ class Fallback:
         """
         body = await read_json(request)
         sent = body.get("combo") if isinstance(body, Mapping) else None
-        combo = named_combo(self._desk, request, sent)
-        members = {member.route: member.enabled for member in combo.members}
         entries = await asyncio.to_thread(read_entries, body)
-        if is_same(lasting(entries), lasting(as_sent(self._shown_all(combo)))):
-            await self._desk.editor.write([], seen_version(request))
-            return self._told(combo.id)
-        order: dict[RouteId, bool] = {}
-        for place, entry in enumerate(entries):
-            route = route_in(entry, place, members)
-            if route in order:
-                raise ClientFault(invalid(f"'{route}' stands twice", f"items[{place}]"))
-            enabled = entry.get("enabled", members[route])
-            if not isinstance(enabled, bool):
-                raise ClientFault(
-                    invalid("enabled has to be true or false", f"items[{place}].enabled")
-                )
-            order[route] = enabled
-        order |= {route: flag for route, flag in members.items() if route not in order}
-        await self._write(combo, order, request)
-        return self._told(combo.id)
+
+        def changes() -> list[Change]:
+            combo = named_combo(self._desk, request, sent)
+            if is_same(lasting(entries), lasting(as_sent(self._shown_all(combo)))):
+                return []
+            return [self._order(combo, ordered(entries, combo))]
+
+        await self._desk.editor.write(changes, seen_version(request))
+        return self._told(named_combo(self._desk, request, sent).id)
 
     async def sort(self, request: Request) -> Response:
         """Sort the chain by one quality of its models, the best first."""
-        combo = named_combo(self._desk, request)
         name = request.path_params["preset"]
         if name not in {preset.value for preset in SortPreset}:
             presets = ", ".join(preset.value for preset in SortPreset)
             raise ClientFault(invalid(f"there is no order '{name[:64]}'; {presets}", "preset"))
         current = self._desk.deps.current
-        members = sort_members(
-            SortPreset(name),
-            combo.members,
-            current.serving.runtime.catalog.routes,
-            current.view.signals.speed_ranks,
-        )
-        await self._write(combo, {one.route: one.enabled for one in members}, request)
-        return self._told(combo.id)
 
-    async def _write(self, combo: Combo, order: Mapping[RouteId, bool], request: Request) -> None:
+        def changes() -> list[Change]:
+            combo = named_combo(self._desk, request)
+            members = sort_members(
+                SortPreset(name),
+                combo.members,
+                current.serving.runtime.catalog.routes,
+                current.view.signals.speed_ranks,
+            )
+            return [self._order(combo, {one.route: one.enabled for one in members})]
+
+        await self._desk.editor.write(changes, seen_version(request))
+        return self._told(named_combo(self._desk, request).id)
+
+    def _order(self, combo: Combo, order: Mapping[RouteId, bool]) -> Change:
         entries = [{"route": route, "enabled": enabled} for route, enabled in order.items()]
         noun = noun_of(self._desk, combo.id)
-        change = Change(noun=noun, id=combo.id, fields={"order": entries})
-        await self._desk.editor.write([change], seen_version(request))
+        return Change(noun=noun, id=combo.id, fields={"order": entries})
 
     def _told(self, name: str) -> Response:
         combo = self._desk.deps.current.serving.runtime.catalog.combos[ComboId(name)]
@@ -119,6 +112,26 @@ class Fallback:
             "speed_rank_measured": written.get(route.id),
             "keys": [key.id for key in route.keys],
         }
+
+
+def ordered(entries: Sequence[Mapping[str, Any]], combo: Combo) -> dict[RouteId, bool]:
+    """Give all members of a combo and whether they are enabled: those of the entries first.
+
+    Raises:
+        ClientFault: an entry is none of them, or says something that cannot be.
+    """
+    members = {member.route: member.enabled for member in combo.members}
+    order: dict[RouteId, bool] = {}
+    for place, entry in enumerate(entries):
+        route = route_in(entry, place, members)
+        if route in order:
+            raise ClientFault(invalid(f"'{route}' stands twice", f"items[{place}]"))
+        enabled = entry.get("enabled", members[route])
+        if not isinstance(enabled, bool):
+            fault = invalid("enabled has to be true or false", f"items[{place}].enabled")
+            raise ClientFault(fault)
+        order[route] = enabled
+    return order | {route: flag for route, flag in members.items() if route not in order}
 
 
 def lasting(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

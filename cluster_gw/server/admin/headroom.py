@@ -54,7 +54,7 @@ class Headroom:
                 raise ClientFault(invalid(f"send ramp_start and floor once each; got {own}", own))
             fields[own] = value
         change = Change(noun="settings", id="routing", fields={"headroom": fields})
-        await self._desk.editor.write([change], seen_version(request))
+        await self._desk.editor.write(lambda: [change], seen_version(request))
         return self._told()
 
     def _told(self) -> Response:

@@ -52,22 +52,31 @@ class Items:
 
     async def change(self, request: Request) -> Response:
         """Change fields of one; null goes back to what the file says."""
-        name: str = self.find(request.path_params["id"])["id"]
+        name: str = request.path_params["id"]
         read = await read_fields(request)
-        if read.get("id", name) != name:
-            raise ClientFault(invalid("an id cannot be changed", "id"))
-        shown = self.shown(name)
-        sent = changed_only(read, shown, self.read_only)
-        fields, passed_over = self.fields_of(sent, shown)
-        change = self.change_of(name, fields)
-        warnings = await self.desk.editor.write([change], seen_version(request))
+        passed_over: list[str] = []
+
+        def changes() -> list[Change]:
+            nonlocal passed_over
+            shown = self.shown(name)
+            if read.get("id", name) != name:
+                raise ClientFault(invalid("an id cannot be changed", "id"))
+            sent = changed_only(read, shown, self.read_only)
+            fields, passed_over = self.fields_of(sent, shown)
+            return [self.change_of(name, fields)]
+
+        warnings = await self.desk.editor.write(changes, seen_version(request))
         return self.told(name, warnings=[*passed_over, *warnings])
 
     async def reset(self, request: Request) -> Response:
         """Go back to what the file says of one."""
-        name: str = self.find(request.path_params["id"])["id"]
-        change = Change(noun=self._noun, id=name, fields={}, remove=True)
-        await self.desk.editor.write([change], seen_version(request))
+        name: str = request.path_params["id"]
+
+        def changes() -> list[Change]:
+            self.find(name)
+            return [Change(noun=self._noun, id=name, fields={}, remove=True)]
+
+        await self.desk.editor.write(changes, seen_version(request))
         return self.told(name)
 
     def fields_of(

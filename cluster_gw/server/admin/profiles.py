@@ -56,28 +56,39 @@ class Profiles(Items):
         name = read.pop("id", None) or read.pop("name", None)
         if not isinstance(name, str) or not name:
             raise ClientFault(invalid("a profile needs an id", "id"))
-        taken = {combo["id"].lower() for combo in self.desk.editor.shown()["combos"]}
-        if name.lower() in taken or name in self.desk.editor.patches().get(PROFILES, {}):
-            raise ClientFault(already_there(name))
         fields, passed_over = split_read_only(read, new_profile(read), OF_NEW)
-        change = Change(noun=PROFILES, id=name, fields=fields)
-        warnings = await self.desk.editor.write([change], seen_version(request))
+
+        def changes() -> list[Change]:
+            taken = {combo["id"].lower() for combo in self.desk.editor.shown()["combos"]}
+            if name.lower() in taken or name in self.desk.editor.patches().get(PROFILES, {}):
+                raise ClientFault(already_there(name))
+            return [Change(noun=PROFILES, id=name, fields=fields)]
+
+        warnings = await self.desk.editor.write(changes, seen_version(request))
         return self.told(name, 201, [*passed_over, *warnings])
 
     async def reset(self, request: Request) -> Response:
         """Remove a profile that was made at run time, unless it is the active one."""
-        name: str = self.find(request.path_params["id"])["id"]
-        if name not in self.desk.editor.patches().get(PROFILES, {}):
-            raise ClientFault(invalid("a profile of the file is removed in the file"))
-        change = Change(noun=PROFILES, id=name, fields={}, remove=True)
-        await self.desk.editor.write([change], seen_version(request))
+        name: str = request.path_params["id"]
+
+        def changes() -> list[Change]:
+            self.find(name)
+            if name not in self.desk.editor.patches().get(PROFILES, {}):
+                raise ClientFault(invalid("a profile of the file is removed in the file"))
+            return [Change(noun=PROFILES, id=name, fields={}, remove=True)]
+
+        await self.desk.editor.write(changes, seen_version(request))
         return told({"id": name, "deleted": True}, self.desk.config_version)
 
     async def activate(self, request: Request) -> Response:
         """Make a profile the default combo."""
-        name: str = self.find(request.path_params["id"])["id"]
-        change = Change(noun="settings", id="default_combo", fields={"combo": name})
-        await self.desk.editor.write([change], seen_version(request))
+        name: str = request.path_params["id"]
+
+        def changes() -> list[Change]:
+            self.find(name)
+            return [Change(noun="settings", id="default_combo", fields={"combo": name})]
+
+        await self.desk.editor.write(changes, seen_version(request))
         return self.told(name)
 
     def fields_of(

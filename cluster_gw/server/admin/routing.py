@@ -101,7 +101,14 @@ class Routing:
     async def change(self, request: Request) -> Response:
         """Change both in one step; null goes back to what the file says."""
         sent = await read_fields(request)
-        combo = named_combo(self._desk, request, sent.get("combo"))
+
+        def changes() -> list[Change]:
+            return self._changes(named_combo(self._desk, request, sent.get("combo")), sent)
+
+        warnings = await self._desk.editor.write(changes, seen_version(request))
+        return await self._told(named_combo(self._desk, request, sent.get("combo")), warnings)
+
+    def _changes(self, combo: Combo, sent: Mapping[str, Any]) -> list[Change]:
         fields = changed_only(sent, self._shown(combo), READ_ONLY)
         if "custom_weights" in fields:
             saved, shown = fields.pop("custom_weights"), self._weights(combo)
@@ -120,8 +127,7 @@ class Routing:
             changes.append(Change(noun=noun, id=combo.id, fields=own))
         if common:
             changes.append(Change(noun="settings", id="routing", fields=common))
-        warnings = await self._desk.editor.write(changes, seen_version(request))
-        return await self._told(named_combo(self._desk, request, combo.id), warnings)
+        return changes
 
     async def month(self, request: Request) -> Response:
         """Tell what the keys of each route used of their tokens of this month (UTC)."""
