@@ -183,7 +183,7 @@ class Engine:
         )
         holds.go_on_with(self._alone)
         self._bonds = Bonds(self.redis, self._scripts, self._keys)
-        estimator = Estimator()
+        estimator = self._estimator = Estimator()
         holding = Holding(holds, estimator, registry)
         conditions = self.health.conditions
         self.quotas, self.windows = QuotaReports(base).quotas, Windows(base, current)
@@ -259,10 +259,7 @@ class Engine:
         self.learner = Learner(
             estimator, estimates, lambda: current.serving.runtime.policy.estimates
         )
-        self._estimator, self.usage = (
-            estimator,
-            Usage(base, self._admissions.usage, current, self.coordination.server_clock_ms),
-        )
+        self.usage = Usage(base, self._admissions.usage, current, self.coordination.server_clock_ms)
         registry.on_read(self._read)
 
     def start_jobs(self, runner: Runner) -> None:
@@ -324,6 +321,7 @@ class Engine:
 
     async def settle(self) -> int:
         """Write what is still to be settled; how many settlements could not be written."""
+        await self.usage.end()
         if self.redis.is_cut_off:
             return self._admissions.pending + self._alone.journal.unwritten
         self._alone.flush()

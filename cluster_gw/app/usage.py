@@ -13,6 +13,7 @@ from cluster_gw.store.usage_records import Tell, UsageRecords
 from cluster_gw.telemetry import catalog, events
 
 JOB: Final = "usage"
+END_WITHIN_S: Final = 2.0  # the settlements want most of the time that a worker has to end
 
 
 class Usage:
@@ -50,6 +51,17 @@ class Usage:
         limits = [target.limits for by_key in targets for target in by_key.values()]
         known = {(one.provider, one.account, one.key) for one in limits}
         return await self._records.read(days, known, tell)
+
+    async def end(self, within_s: float = END_WITHIN_S) -> None:
+        """Tell the rest before the worker ends; what nobody hears of is said in the log.
+
+        Args:
+            within_s: how long it may be tried while Redis is away.
+        """
+        answers, tokens = await self._book.drain(within_s)
+        if answers:
+            worker = self._base.worker_id
+            self._base.log.event(events.USAGE_LOST, worker=worker, answers=answers, tokens=tokens)
 
     async def _flush(self) -> None:
         await self._book.flush()

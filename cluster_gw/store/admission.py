@@ -238,7 +238,6 @@ class Admissions:
     async def drain(self, deadline_s: float) -> int:
         """Wait until all settlements are applied, at most `deadline_s`; tell how many are not."""
         await self.tallies.flush()
-        await self.usage.drain()
         return await self.settlements.drain(deadline_s)
 
     async def close(self) -> None:

@@ -6,9 +6,8 @@ unknown is told again as it was, and counts once.
 """
 
 import asyncio
-import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from typing import Final
 
@@ -21,6 +20,7 @@ from cluster_gw.store.scripts import Scripts
 from cluster_gw.units import MS_PER_S
 
 AT_ONCE: Final = 250
+AGAIN_S: Final = 0.1
 LOOK_EACH: Final = 30
 """Of so many times that it tells, it looks once whether the day of a key is full."""
 REST: Final = f"{OTHER} {OTHER}"
@@ -40,7 +40,7 @@ class UsageBook:
     Attributes:
         full: what the use of a key is counted under, where today's is full: new clients and models
             are not told apart any more.
-        dropped: batches of savings that Redis called wrong.
+        dropped: batches of savings that Redis called wrong, or could not be told before the end.
     """
 
     def __init__(
@@ -95,12 +95,28 @@ class UsageBook:
         for at, more in enumerate((1, prompt_tokens, completion_tokens)):
             row[at] += max(0, more)
 
-    async def drain(self) -> None:
-        """Tell what was saved; what it cannot be told is kept."""
+    async def drain(self, within_s: float) -> tuple[int, int]:
+        """Tell what was saved, again and again while Redis is away; for the end of a worker.
+
+        Args:
+            within_s: a try begins no later than this.
+
+        Returns:
+            Answers that were given, and tokens that were saved, of which Redis is not known to have
+            heard; it is not told any more. Nearly always 0 and 0.
+        """
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + within_s
         async with self._is_telling:
             self._close_batches()
-            with contextlib.suppress(StoreLostError):
-                await self._tell()
+            while self._batches:
+                try:
+                    await self._tell()
+                except StoreLostError:
+                    if loop.time() + AGAIN_S > end_s:
+                        return self._give_up()
+                    await asyncio.sleep(AGAIN_S)
+            return 0, 0
 
     async def flush(self) -> None:
         """Tell Redis; what it cannot be told is kept."""
@@ -138,6 +154,12 @@ class UsageBook:
                 self._number += 1
                 self._batches.append((self._number, day, words[at : at + 4 * AT_ONCE]))
 
+    def _give_up(self) -> tuple[int, int]:
+        rows = [row for _, _, words in self._batches for row in _rows(words)]
+        self.dropped += len(self._batches)
+        self._batches.clear()
+        return sum(row[0] for row in rows), sum(sum(row[1:]) for row in rows)
+
     async def _tell(self) -> None:
         while self._batches:
             number, day, words = self._batches[0]
@@ -156,3 +178,9 @@ class UsageBook:
         self.full = frozenset(
             place for place, rest in zip(places, found, strict=True) if rest is not None
         )
+
+
+def _rows(words: list[str | int]) -> Iterator[list[int]]:
+    """Give answers, prompt tokens and completion tokens of each client and model of a batch."""
+    for at in range(0, len(words), 4):
+        yield [int(word) for word in words[at + 1 : at + 4]]

@@ -369,7 +369,7 @@ USAGE_FULL: Final = _gauge(
     merge=Merge.MAX,
 )
 USAGE_DROPPED: Final = _counter(
-    "gw_usage_dropped_total", "Batches of what the response cache saved that Redis called wrong."
+    "gw_usage_dropped_total", "Batches of cache savings that Redis called wrong, or did not hear."
 )
 LOG_LINES_DROPPED: Final = _counter(
     "gw_log_lines_dropped_total", "Log lines given up: nobody read the log, or not fast enough."

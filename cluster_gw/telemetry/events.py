@@ -147,15 +147,13 @@ CONFIG_RESTORED: Final = _event(
     "config.restored",
     Level.WARNING,
     "Redis had lost changes of the configuration; this worker has put them back.",
-    "worker",
-    "overlay_version",
+    *("worker", "overlay_version"),
 )
 CONFIG_SUPERSEDED: Final = _event(
     "config.superseded",
     Level.WARNING,
     "Redis had lost a change of the configuration, and another took its version; that one holds.",
-    "worker",
-    "overlay_version",
+    *("worker", "overlay_version"),
 )
 CONFIG_WARNED: Final = _event(
     "config.warned", Level.WARNING, "A setting was ignored and its default used.", "detail"
@@ -170,6 +168,10 @@ REDIS_LOST: Final = _event(
 REDIS_RETURNED: Final = _event("redis.returned", Level.INFO, "Redis answers again.", "worker")
 USAGE_FULL: Final = _event(
     "usage.full", Level.WARNING, "New users of a key count as _other today.", "worker", "key"
+)
+USAGE_LOST: Final = _event(
+    *("usage.lost", Level.WARNING, "The worker ends; nobody is told of answers its cache gave."),
+    *("worker", "answers", "tokens"),
 )
 CACHE_REDIS_LOST: Final = _event(
     "cache_redis.lost",

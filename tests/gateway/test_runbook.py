@@ -27,7 +27,7 @@ ONCE: Final = {"id": "plant", "times": 1}
 QUIET: Final = {
     "SLOWLOG", "LATENCY", "'gw1:{status}:keys'", "'gw1:{status}:models'", "'gw1:{status}:tools'",
     "'gw1:{status}:pool'", "'gw1:m:{groq}", "'gw1:pb:{groq}'", ":_all'",
-    "'gw1:lead:{reaper}'", "'gw1:{mem}:drains'", "'gw1:rsp:*'",
+    "'gw1:lead:{reaper}'", "'gw1:{mem}:drains'", "'gw1:rsp:*'", "'_other _other'",
 }  # fmt: skip
 """What says nothing where nothing of it has happened."""
 
@@ -246,6 +246,23 @@ async def test_a_line_ends_what_keeps_requests_from_being_served(
     assert (before, after) == (b":1\r\n", b":0\r\n")
     assert refused in {429, 502, 503}
     assert await site.ask(http) == 200
+
+
+async def test_who_fills_the_usage_of_a_day_is_seen(
+    site: Site, http: aiohttp.ClientSession
+) -> None:
+    lines = entries()["GwUsageFull"].look_lines
+    await site.ask(http)
+    (day,) = (name for name in site.run("redis-cli --scan --pattern 'gw1:u:*'").splitlines())
+    row = "1 1 1 0 0 0 0"
+    site.server.command("HSET", day, *(w for n in range(1999) for w in (f"many m{n}", row)))
+
+    await site.ask(http, model="groq/m0")  # which has no field yet
+    full, most, together = [site.run(line) for line in lines]
+
+    assert int(full) >= 2000
+    assert most.split()[:2] == ["1999", "many"]
+    assert together.split()[0] == "1"
 
 
 async def test_the_snapshot_that_was_deleted_is_made_anew(site: Site) -> None:

@@ -1,5 +1,6 @@
 """One worker whose Redis is gone: what clients, the log and the metrics say."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -55,6 +56,35 @@ def said(gateway: Gateway, name: str) -> list[dict[str, Any]]:
 def value(gateway: Gateway, metric: Metric) -> float:
     families = {family.name: family for family in gateway.registry.snapshot().families}
     return sum(sample.value for sample in families[metric.name].samples)
+
+
+async def test_what_the_cache_saved_is_told_at_the_end_if_redis_comes_back_in_time(
+    gateway: Gateway, server: RedisServer
+) -> None:
+    await lose(gateway, server)
+    gateway.engine._admissions.usage.save("app", "a/one", prompt_tokens=30, completion_tokens=12)
+
+    ending = asyncio.create_task(gateway.engine.settle())
+    server.start()
+    await ending
+
+    async with gateway.admin() as admin:
+        told = (await admin.get("/api/usage")).json()["total"]
+    assert (told["cache_hits"], told["saved_prompt_tokens"]) == (1, 30)
+    assert said(gateway, "usage.lost") == []
+
+
+async def test_what_the_cache_saved_is_named_at_the_end_if_nobody_hears_of_it(
+    gateway: Gateway, server: RedisServer
+) -> None:
+    await lose(gateway, server)
+    gateway.engine._admissions.usage.save("app", "a/one", prompt_tokens=30, completion_tokens=12)
+
+    await gateway.engine.usage.end(0.0)
+
+    (line,) = said(gateway, "usage.lost")
+    assert (line["worker"], line["answers"], line["tokens"]) == ("w1", 1, 42)
+    assert value(gateway, catalog.USAGE_DROPPED) == 1
 
 
 async def test_every_answer_says_that_redis_is_away(

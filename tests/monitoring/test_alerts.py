@@ -115,6 +115,7 @@ FIRES: Final[dict[str, dict[str, str]]] = {
         f'gw_key_use_ratio{{{ONE}, provider="p", key="b", limit="tpd"}}': "0.91x60",
         f'gw_key_use_ratio{{{ONE}, provider="p", key="b", limit="rpd"}}': "0.1x60",
     },
+    "GwUsageFull": {f"gw_usage_full_keys_count{{{ONE}}}": FLAT},
     "GwFirstByteSlow": {
         f'gw_first_byte_seconds_bucket{{{ONE}, mode="stream", le="30.0"}}': NONE,
         f'gw_first_byte_seconds_bucket{{{ONE}, mode="stream", le="60.0"}}': MANY,
@@ -149,6 +150,7 @@ WELL: Final = {
     f"gw_snapshot_age_seconds{{{ONE}}}": "4x60",
     f"gw_snapshot_version_count{{{ONE}}}": "9+12x60",
     f"gw_clock_offset_seconds{{{ONE}}}": "0.01x60",
+    f"gw_usage_full_keys_count{{{ONE}}}": NONE,
     f'gw_alone_workers_count{{{ONE}, mode="share"}}': NONE,
     f'gw_requests_total{{{ONE}, combo="auto", status="200"}}': MANY,
     f'gw_exhausted_total{{{ONE}, code="rate_limit_exceeded"}}': FEW,

@@ -36,7 +36,7 @@ FOR_SEARCHES = {
     "says more of what an alert told": "gw_alone_grants_total gw_alone_refusals_total "
     "gw_journal_replayed_total gw_events_total gw_events_reconnects_total gw_key_checks_total "
     "gw_cooldowns_lifted_total gw_snapshots_built_total gw_snapshots_refused_total "
-    "gw_ordered_passes_total gw_usage_full_keys_count gw_outside_use_total "
+    "gw_ordered_passes_total gw_outside_use_total "
     "gw_models_toolless_count",
     "is no trouble of anybody": "gw_bonds_unread_total gw_bonds_unwritten_total "
     "gw_client_share_refusals_total gw_estimate_lessons_lost_total gw_estimate_pairs_count "

@@ -14,8 +14,8 @@ from tests.monitoring.runbook import Entry, entries
 
 ALERTS = [rule.name for rule in rules()]
 READS = {
-    "ACL WHOAMI", "CONFIG GET", "HGET", "HGETALL", "HMGET", "HVALS", "INFO", "LATENCY LATEST",
-    "PING", "PUBSUB NUMSUB", "SLOWLOG GET", "TIME", "TYPE", "ZCARD", "ZRANGE", "ZREVRANGE",
+    "ACL WHOAMI", "CONFIG GET", "HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HVALS", "INFO",
+    "LATENCY LATEST", "PING", "PUBSUB NUMSUB", "SLOWLOG GET", "TIME", "TYPE", "ZCARD", "ZRANGE", "ZREVRANGE",
     "--scan",
 }  # fmt: skip
 CHANGES = {"CONFIG SET", "DEL", "HDEL", "REPLICAOF"}
@@ -72,6 +72,7 @@ def known_keys() -> set[str]:
         *keys.requests("0", "notable"),
         keys.repeats("app-a", "DIGEST")[0],
         *keys.requests("f", "notable"),
+        keys.usage(keys.usage_of_key(slot, "groq-a"), 20261130),
         f"{keys.pin('auto', 'e', 's', 'k').removesuffix('e:s:k')}*",
         *("gw1:pin:*", "gw1:rsp:*"),
     }
@@ -81,6 +82,7 @@ def test_keys_of_the_lines_are_those_of_the_product() -> None:
     lines = {line for entry in entries().values() for line in (*entry.look_lines, *entry.do_lines)}
     known = known_keys()
     shown = {'{$(printf %s "$IK" | sha256sum | cut -c1-64)}': "{DIGEST}"}
+    shown |= {"$(date -u +%Y%m%d)": "20261130"}
     shown |= {'$(printf %s "$ID" | tail -c 1)': "f"}
 
     for line in lines:

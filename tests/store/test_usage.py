@@ -177,6 +177,47 @@ async def test_savings_are_told_once_though_the_first_reply_was_lost(
     assert (told.cache_hits, told.saved_prompt_tokens, told.saved_completion_tokens) == (5, 34, 16)
 
 
+async def test_savings_are_told_at_the_end_as_soon_as_redis_is_back(
+    client: RedisClient, scripts: Scripts, at_noon: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = worker_of(client, scripts, at_noon).usage
+    run, away = client.run, 3
+
+    async def losing(*args: object) -> list[object]:
+        nonlocal away
+        if away:
+            away -= 1
+            raise StoreLostError("it is away")
+        return await run(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(client, "run", losing)
+    book.save("app", "p/m", prompt_tokens=30, completion_tokens=12)
+
+    assert await book.drain(5.0) == (0, 0)
+    (told,) = (await read(client)).values()
+    assert (told.cache_hits, told.saved_prompt_tokens, book.dropped) == (1, 30, 0)
+
+
+async def test_savings_that_nobody_hears_of_at_the_end_are_named_and_counted(
+    client: RedisClient, scripts: Scripts, at_noon: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = worker_of(client, scripts, at_noon).usage
+
+    async def lost(*_: object) -> None:
+        raise StoreLostError("it is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "run", lost)
+        for model in ("p/m", "p/n", "p/m"):
+            book.save("app", model, prompt_tokens=30, completion_tokens=12)
+        named = await book.drain(0.0)
+
+    assert named == (3, 126)
+    assert book.dropped == 1
+    assert await book.drain(0.0) == (0, 0)
+    assert await read(client) == {}
+
+
 async def test_savings_belong_to_the_day_of_their_answer(
     client: RedisClient, scripts: Scripts, at_noon: Clock
 ) -> None:
