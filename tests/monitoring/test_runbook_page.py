@@ -15,8 +15,8 @@ from tests.monitoring.runbook import Entry, entries
 ALERTS = [rule.name for rule in rules()]
 READS = {
     "ACL WHOAMI", "CONFIG GET", "HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HVALS", "INFO",
-    "LATENCY LATEST", "PING", "PUBSUB NUMSUB", "SLOWLOG GET", "TIME", "TYPE", "ZCARD", "ZRANGE", "ZREVRANGE",
-    "--scan",
+    "LATENCY LATEST", "PING", "PUBSUB NUMSUB", "SLOWLOG GET", "TIME", "TYPE", "ZCARD", "ZRANGE",
+    "ZREVRANGE", "--scan",
 }  # fmt: skip
 CHANGES = {"CONFIG SET", "DEL", "HDEL", "REPLICAOF"}
 EVENT = re.compile(r"`([a-z_]+\.[a-z_]+)`")
