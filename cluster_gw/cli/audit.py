@@ -20,7 +20,7 @@ COLUMNS: Final = MappingProxyType(
         "path": "what",
         "fields": "fields",
         "status": "status",
-        "config_version": "version",
+        "versions": "version",
     }
 )
 
@@ -36,7 +36,10 @@ def command(config: str | None, limit: int, *, as_json: bool) -> int:
 
 def show(document: Any) -> None:
     """Print changes for people."""
-    rows = [{**item, "at": moment(item["at_ms"])} for item in document["items"]]
+    rows = [
+        {**item, "at": moment(item["at_ms"]), "versions": versions(item)}
+        for item in document["items"]
+    ]
     print_rows(rows, COLUMNS, "nothing was changed yet")
 
 
@@ -44,3 +47,9 @@ def moment(at_ms: int) -> str:
     """Give a time as people read it."""
     found = dt.datetime.fromtimestamp(at_ms / MS_PER_S, tz=dt.UTC)
     return found.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def versions(item: Any) -> str:
+    """Tell from which version of the configuration to which; one where it is the same."""
+    after, before = item["config_version"], item["config_version_before"]
+    return str(after) if before in {None, after} else f"{before} to {after}"

@@ -21,6 +21,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         fields: names of what it set, with dots; no values.
         status: of the answer; 500 and more: it is not known whether it was done.
         config_version: of the configuration after it.
+        config_version_before: that its worker had when the call came; None where that was not
+            written yet. What others changed while it ran lies between the two as well.
     """
 
     id: str
@@ -31,6 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
     status: int
     config_version: int
+    config_version_before: int | None = None
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):

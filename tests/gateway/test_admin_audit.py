@@ -38,8 +38,10 @@ async def test_change_is_written_down_with_who_from_where_and_which_fields(start
         "fields": ["weight", "limits.rpm"],
         "status": 200,
         "config_version": 2,
+        "config_version_before": 1,
     }
-    assert (last["method"], last["path"], last["config_version"]) == ("DELETE", "/api/config", 3)
+    assert (last["method"], last["path"]) == ("DELETE", "/api/config")
+    assert (last["config_version_before"], last["config_version"]) == (2, 3)
     told = [line for line in gateway.events() if line["event"] == "admin.changed"]
     assert [(line["actor"], line["stored"]) for line in told] == [("alice", True)] * 2
 

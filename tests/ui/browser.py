@@ -1,5 +1,6 @@
 """A real browser on the dashboard, which notes whatever a page should not do."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, sync_playwright
 
+from cluster_gw.server.ui.shell import FOLDER
 from tests.fakes.admin import TOKEN
 
 AXE: Final = files("axe_playwright_python") / "axe.min.js"
@@ -18,10 +20,11 @@ SIGNED_IN: Final = f"sessionStorage.setItem('cluster-gw.token', '{TOKEN}')"
 DESK: Final = ViewportSize(width=1280, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 
-PAGES: Final = (
-    *("overview", "trouble", "requests", "explain", "keys", "routing", "pins", "cache", "usage"),
-)
-READY: Final = {
+MENU: Final = (FOLDER / "app.js").read_text(encoding="utf-8")
+PAGES: Final = tuple(re.findall(r'(?m)^  \{ name: "(\w+)", label: ', MENU))
+"""As the menu has them; one that is added is tested as the others are."""
+READ: Final = "#output[data-is-read]"
+READY: Final = dict.fromkeys(PAGES, READ) | {
     "overview": "#keys",
     "requests": "#recent",
     "explain": "#body",

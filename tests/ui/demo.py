@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -27,6 +28,21 @@ KEYS: Final = (
     {"id": "openrouter-a", "provider": "openrouter", "secret": "s", "limits": {"rpd": 50}},
 )
 GROQ: Final = "groq/llama-3.3-70b"
+APP_KEY: Final = "gw-the-key-of-the-app"  # of a pool that ends with the test
+CLIENTS: Final = (
+    {
+        "id": "web-app",
+        "key_sha256": sha256(APP_KEY.encode()).hexdigest(),
+        "limits": {"rpm": 600, "concurrency": 20, "monthly_tokens": 2_000_000},
+        "detail": True,
+    },
+    {
+        "id": "reports",
+        "key_sha256": sha256(b"gw-another").hexdigest(),
+        "limits": {"monthly_usd": 25, "key_share": 0.5},
+        "combos": ["batch"],
+    },
+)
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -45,6 +61,8 @@ def running_demo(provider: SimulatedProvider, *, workers: int = 1) -> Iterator[G
             {"id": "coding", "strategy": "smartest", "members": routes[1:]},
             {"id": "batch", "family": "classic", "strategy": "round-robin", "members": routes[:3]},
         ],
+        "auth": {"mode": "keys"},
+        "clients": list(CLIENTS),
         "cache": {"enabled": True},
         "telemetry": {"request_records": {"per_s": 1000, "notable_per_s": 1000}},
     }
@@ -100,7 +118,11 @@ def send(
     request = urllib.request.Request(  # noqa: S310
         f"{group.base_url}/v1/chat/completions",
         data=json.dumps(body).encode(),
-        headers={"content-type": "application/json", **headers},
+        headers={
+            "content-type": "application/json",
+            "authorization": f"Bearer {APP_KEY}",
+            **headers,
+        },
     )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310

@@ -14,7 +14,7 @@ from tests.ui.demo import running_demo
 
 SIZE: Final = ViewportSize(width=1280, height=1000)
 HIGHEST: Final = 1700
-SHOWN: Final = ("overview", "trouble", "keys", "routing", "pins", "cache")
+SHOWN: Final = ("overview", "trouble", "keys", "clients", "routing", "pins", "cache")
 
 
 def take(browser: Browser, group: GatewayGroup, folder: Path, names: tuple[str, ...]) -> None:

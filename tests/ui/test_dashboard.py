@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -201,7 +202,9 @@ def test_order_without_scores_and_bad_questions_are_told(visit: Visit) -> None:
 def test_names_stay_text_wherever_they_are_shown(visit: Visit, group: GatewayGroup) -> None:
     serve(group, failing(500), model=f"a/{HOSTILE}")
     serve(group, model="pinned")
-    for path in (*PAGES, f"routing/{HOSTILE}", f"explain/{HOSTILE}", f"requests/{HOSTILE}"):
+    call(group.admin_url, "PUT", f"/api/models/a/{quote(HOSTILE)}", {"weight": 1})
+    named = [f"{page}/{HOSTILE}" for page in ("routing", "explain", "requests", "clients")]
+    for path in (*PAGES, *named):
         page = visit.open(path.replace("/<", "/%3C"), READY.get(path, ".notice"))
         if path == "explain":
             page.get_by_role("button", name="Explain", exact=True).click()
@@ -209,7 +212,7 @@ def test_names_stay_text_wherever_they_are_shown(visit: Visit, group: GatewayGro
         if path == "usage":
             page.get_by_label("By").select_option("model")
         assert page.locator("img, main b, script:not([src])").count() == 0
-        if path not in {"overview", "keys", "cache"}:
+        if path not in {"overview", "keys", "cache", "clients", "drain"}:
             expect(page.locator("main")).to_contain_text("onerror=alert(1)>")
     assert {one.split("(")[0] for one in visit.take_complaints()} <= {
         "error: Failed to load resource: the server responded with a status of 404 "
@@ -243,7 +246,7 @@ def test_keys_show_what_their_windows_count(visit: Visit, group: GatewayGroup) -
     row = page.locator("#keys tbody > tr", has=page.get_by_text("a1", exact=True))
 
     day = row.locator(".meter", has_text="tokens a day").first.inner_text()
-    assert re.sub(r"\s+", " ", day).endswith(f"{window['tpd']['used']} of 90000")
+    assert re.sub(r"\s+", " ", day).endswith(f"{window['tpd']['used']} of 90,000")
     assert {one[0].split("\n")[0]: one[1].split("\n")[0] for one in visit.rows("Keys")}[
         "a2"
     ] == "disabled"
@@ -261,7 +264,7 @@ def test_key_that_rests_says_for_how_long_also_where_the_clock_of_the_browser_is
 
     row = page.locator("#keys tbody > tr", has=page.get_by_text("c1", exact=True))
     expect(row).to_contain_text(re.compile(r"c/m3: rests \(.+\), ends in (1\.0 h|59 min)"))
-    expect(row).to_contain_text("of 80000")
+    expect(row).to_contain_text("of 80,000")
     page = visit.open("explain", "#body")
     page.get_by_label("Body").fill(json.dumps({**CHAT, "model": "limited"}))
     page.get_by_role("button", name="Explain", exact=True).click()

@@ -35,6 +35,7 @@ def audited(desk: Desk, endpoint: Endpoint) -> Endpoint:
         seen = seen_version(request)
         if seen is not None:  # routes that change the configuration look again when they store it
             await desk.editor.expect(seen)
+        before = desk.config_version
         status = BROKEN  # unless it answers: nobody knows then what was done
         try:
             response = await endpoint(request)
@@ -44,13 +45,13 @@ def audited(desk: Desk, endpoint: Endpoint) -> Endpoint:
             raise
         finally:
             if not REFUSED <= status < BROKEN:
-                await _note(desk, request, status)
+                await _note(desk, request, status, before)
         return response
 
     return answer
 
 
-async def _note(desk: Desk, request: Request, status: int) -> None:
+async def _note(desk: Desk, request: Request, status: int, before: int) -> None:
     query = f"?{request.url.query}" if request.url.query else ""
     entry = Entry(
         id=desk.deps.mint_id(),
@@ -61,6 +62,7 @@ async def _note(desk: Desk, request: Request, status: int) -> None:
         fields=tuple(await asyncio.to_thread(names_in, await request.body())),
         status=status,
         config_version=desk.config_version,
+        config_version_before=before,
     )
     is_stored = True
     try:

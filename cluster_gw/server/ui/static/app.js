@@ -3,7 +3,10 @@
 import { Fault, session } from "./api.js";
 import { h, show } from "./dom.js";
 import { clock } from "./format.js";
+import { auditPage } from "./pages/audit.js";
 import { cachePage } from "./pages/cache.js";
+import { clientsPage } from "./pages/clients.js";
+import { drainPage } from "./pages/drain.js";
 import { explainPage } from "./pages/explain.js";
 import { keysPage } from "./pages/keys.js";
 import { overviewPage } from "./pages/overview.js";
@@ -33,10 +36,13 @@ const PAGES = [
   { name: "requests", label: "Requests", make: requestsPage },
   { name: "explain", label: "Explain", make: explainPage },
   { name: "keys", label: "Keys and limits", make: keysPage },
+  { name: "clients", label: "Clients", make: clientsPage },
   { name: "routing", label: "Routing", make: routingPage },
   { name: "pins", label: "Pins", make: pinsPage },
   { name: "cache", label: "Cache", make: cachePage },
   { name: "usage", label: "Usage", make: usagePage },
+  { name: "drain", label: "Drain", make: drainPage },
+  { name: "audit", label: "Audit", make: auditPage },
 ];
 
 const top = document.getElementById("top");
@@ -117,6 +123,7 @@ async function readAgain() {
     if (!isMine()) return;
     Object.assign(state, { data, hasData: true, readAtMs: Date.now() });
     drawAgain();
+    output.dataset.isRead = "";
     show(trouble);
   } catch (error) {
     if (!isMine() || error.name === "AbortError") return;

@@ -16,6 +16,13 @@ export function short(value, digits = 4) {
   return Number.isInteger(value) ? String(value) : value.toFixed(digits);
 }
 
+const LARGE = 10_000;
+
+/** The same, a large whole number with groups of three digits. */
+export function figure(value) {
+  return Number.isInteger(value) && Math.abs(value) >= LARGE ? value.toLocaleString("en") : exact(value);
+}
+
 /** A whole number with groups of three digits. */
 export function count(value) {
   return value === null || value === undefined ? NONE : Math.round(value).toLocaleString("en");

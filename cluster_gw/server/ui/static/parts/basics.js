@@ -1,6 +1,7 @@
 // The small things that all pages are made of.
 
 import { h } from "../dom.js";
+import { figure } from "../format.js";
 
 /** A section with a heading; `id` names it for links and tests. */
 export function section(id, title, ...children) {
@@ -77,7 +78,7 @@ export function table({ label, columns, rows, key, more, mark }) {
 export function meter(name, used, limit) {
   if (limit === null) {
     return h("div", { class: "meter", "data-key": `meter-${name}` },
-      h("span", { class: "meter-name" }, name), h("span", { class: "meter-figures" }, `${used}`));
+      h("span", { class: "meter-name" }, name), h("span", { class: "meter-figures" }, figure(used)));
   }
   const share = limit > 0 ? Math.min(used / limit, 1) : 1;
   const state = share >= 1 ? "full" : share >= 0.8 ? "near" : "free";
@@ -86,7 +87,7 @@ export function meter(name, used, limit) {
     h("span", { class: "meter-name" }, name),
     h("span", { class: "meter-track", "aria-hidden": "true" },
       h("span", { class: "meter-fill", style: { width: `${share * 100}%` } })),
-    h("span", { class: "meter-figures" }, `${used} of ${limit}${told}`));
+    h("span", { class: "meter-figures" }, `${figure(used)} of ${figure(limit)}${told}`));
 }
 
 /** A field with its label; `note` explains it. */

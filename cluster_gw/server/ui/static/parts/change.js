@@ -14,9 +14,10 @@ export function outcome() {
  * Asks, makes a change, and tells of it in `place`; gives whether it was made.
  *
  * `make` makes it and gives its answer, of which `warnings` are told; `done(answer)` gives the sentence.
+ * `note` stands in the question instead of when it holds; `isTyped`: a form keeps what was typed for it.
  */
-export async function change({ place, title, changes, verb, make, done }) {
-  if (!(await confirmChanges(title, changes, verb))) return false;
+export async function change({ place, title, changes, verb, note, isTyped = false, make, done }) {
+  if (!(await confirmChanges(title, changes, verb, note))) return false;
   try {
     const answer = await make();
     show(place, notice("info", h("p", {}, done(answer))),
@@ -24,7 +25,7 @@ export async function change({ place, title, changes, verb, make, done }) {
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    show(place, error.status === 412 ? conflict() : failed("It was not changed.", error));
+    show(place, error.status === 412 ? conflict(isTyped) : failed("It was not changed.", error));
     return false;
   } finally {
     place.focus();
@@ -32,8 +33,11 @@ export async function change({ place, title, changes, verb, make, done }) {
 }
 
 /** What is told when somebody else was faster. */
-export function conflict() {
+export function conflict(isTyped = true) {
   return notice("error", h("p", {}, h("strong", {}, "Somebody else changed the configuration first (412). "),
-    "Nothing was stored in that step, and what you typed is still here, beside what holds now: ",
-    "look at it again and send it once more, or discard it."));
+    isTyped
+      ? ["Nothing was stored in that step, and what you typed is still here, beside what holds now: ",
+        "look at it again and send it once more, or discard it."]
+      : ["Nothing was done. What is shown is what holds now: look at it, and do it again if it is still right. ",
+        h("a", { href: "#/audit" }, "Who changed what")]));
 }

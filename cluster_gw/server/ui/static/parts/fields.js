@@ -10,7 +10,8 @@ import { change } from "./change.js";
  * Makes it; gives its `element`, and `take(held, version)`, which is told what holds after each read.
  *
  * `fields` are `{name, label, kind, options, note, read(held)}`, kind `flag`, `number`, `text` or `choice`; a name
- * is that of the body, `read` finds the value where the document has it elsewhere. `send(body, version)` sends.
+ * is that of the body, `read` finds the value where the document has it elsewhere; `blank` says what an emptied
+ * field means. `send(body, version)` sends.
  */
 export function fieldsForm({ id, title, fields, place, reread, send }) {
   const state = { held: null, version: null, touched: new Map() };
@@ -47,7 +48,7 @@ export function fieldsForm({ id, title, fields, place, reread, send }) {
   }
 
   function textOf(one) {
-    return `${one.label}: ${exact(heldOf(one))} → ${told(state.touched.get(one.name))}`;
+    return `${one.label}: ${exact(heldOf(one))} → ${told(one, state.touched.get(one.name))}`;
   }
 
   function discard() {
@@ -66,7 +67,7 @@ export function fieldsForm({ id, title, fields, place, reread, send }) {
       return;
     }
     const body = Object.fromEntries(list.map(({ name }) => [name, state.touched.get(name)]));
-    const isDone = await change({ place, title: `Change ${title.toLowerCase()}?`,
+    const isDone = await change({ place, title: `Change ${title.toLowerCase()}?`, isTyped: true,
       changes: list.map(textOf), make: () => send(body, version), done: () => "The change is in force." });
     if (isDone) state.touched.clear();
     reread();
@@ -81,8 +82,8 @@ export function fieldsForm({ id, title, fields, place, reread, send }) {
   };
 }
 
-function told(value) {
-  return value === null ? "what the file says" : exact(value);
+function told({ blank = "what the file says" }, value) {
+  return value === null ? blank : exact(value);
 }
 
 function inputOf(id, { name, kind, options }, take) {
