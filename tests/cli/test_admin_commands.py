@@ -160,6 +160,35 @@ def test_clients_are_made_rotated_and_revoked_and_the_audit_log_tells_by_whom(co
         assert new not in text
 
 
+def test_thresholds_are_told_as_they_are_written_to_change_them(config: str) -> None:
+    told = ran(config, "config", "thresholds")
+    changed = ran(
+        config,
+        *("config", "thresholds", "breaker.threshold=5", "breaker.count_rate_limit=true"),
+        *("cooldown.ceiling_s=600", "--if-match", "1"),
+    )
+    back = ran(config, "config", "thresholds", "breaker.threshold=null", "--json")
+    refused = [
+        ran(config, "config", "thresholds", *words)
+        for words in (
+            *(("breaker.threshold",), ("threshold=5",), ("breaker.threshold=five",)),
+            *(("bench.for_s=1", "bench.for_s=2"), ("--if-match", "3"), ("breaker.threshold=0",)),
+            *(("bench.for_s=1", "--if-match", "1"), ("engine.heat=1",)),
+        )
+    ]
+
+    lines = told.stdout.splitlines()
+    assert "breaker.threshold=3" in lines
+    assert "cooldown.ceiling_s=null" in lines
+    assert (changed.exit_code, "breaker.threshold=5" in changed.stdout.splitlines()) == (0, True)
+    held = json.loads(back.stdout)
+    assert held["breaker"] == {"threshold": 3, "cooldown_ms": 30000, "count_rate_limit": True}
+    assert (held["cooldown"]["ceiling_s"], held["config_version"]) == (600, 3)
+    assert [one.exit_code for one in refused] == [2] * 8
+    assert "breaker.threshold" in refused[5].stderr
+    assert "config_conflict" in refused[6].stderr
+
+
 def test_keys_health_and_configuration_are_shown_and_changed(config: str) -> None:
     told = [
         ran(config, *words)

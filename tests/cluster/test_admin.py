@@ -62,7 +62,7 @@ def test_path_with_a_control_character_means_nothing(group: GatewayGroup, path: 
 def test_each_line_of_the_page_does_what_it_says(group: GatewayGroup) -> None:
     outputs = [run(group, line) for line in lines_of("docs/admin.md")]
 
-    strategy, chain, model, stored, ready, undone = outputs
+    strategy, chain, model, stored, ready, undone, thresholds = outputs
     assert json.loads(strategy)["strategy"] == "weighted"
     assert json.loads(chain)["items"][0]["route"] == "a/sim-small"
     assert json.loads(model)["enabled"] is False
@@ -70,6 +70,7 @@ def test_each_line_of_the_page_does_what_it_says(group: GatewayGroup) -> None:
     assert (version, sorted(json.loads(patches))) == ("3", ["combos", "epochs", "models"])
     assert json.loads(ready)["config_version"] == 4
     assert json.loads(undone)["changes"] == {}
+    assert json.loads(thresholds)["breaker"]["threshold"] == 5
 
 
 def test_another_worker_answers_when_one_is_killed(group: GatewayGroup) -> None:

@@ -25,9 +25,11 @@ NUMBERS: Final = [
     ("/api/combos/auto", '{"sticky":{"ttl_s":%s}}', "sticky.ttl_s"),
     ("/api/combos/auto", '{"response":{"min_content_length":%s}}', "response.min_content_length"),
     ("/api/settings/headroom", '{"floor":%s}', "headroom.floor"),
+    ("/api/settings/thresholds", '{"bench":{"for_s":%s}}', "bench.for_s"),
 ]
 DOORS: Final = [
     *(("PUT", "/api/combos/auto"), ("PUT", "/api/fallback"), ("PUT", "/api/fallback/routing")),
+    ("PUT", "/api/settings/thresholds"),
     *(("PUT", "/api/settings/headroom"), ("PUT", "/api/models/a/one"), ("PUT", "/api/keys/a1")),
     *(("POST", "/api/profiles"), ("POST", "/api/explain"), ("POST", "/api/health/check")),
 ]

@@ -56,6 +56,8 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("DELETE", "/api/fallback/penalty-inspector", "", None),
     ("GET", "/api/settings/headroom", "", None),
     ("PUT", "/api/settings/headroom", "", {"floor": 0.2}),
+    ("GET", "/api/settings/thresholds", "", None),
+    ("PUT", "/api/settings/thresholds", "", {"breaker": {"threshold": 5}}),
     ("GET", "/api/config", "", None),
     ("DELETE", "/api/config", "", None),
     ("POST", "/api/explain", "", {"request": chat()}),

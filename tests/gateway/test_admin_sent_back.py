@@ -100,7 +100,7 @@ async def test_field_that_others_move_is_a_warning(
 
 PATHS: Final = (
     *("keys/a1", "models/a/one", "combos/auto", "profiles/day", "fallback", "fallback/routing"),
-    *("fallback/routing?combo=clever", "settings/headroom"),
+    *("fallback/routing?combo=clever", "settings/headroom", "settings/thresholds"),
 )
 
 
@@ -150,6 +150,10 @@ async def test_whole_answer_that_is_sent_back_changes_nothing_and_warns_of_nothi
         (
             *("fallback/routing", "peak_hours", {"start_hour": 7}),
             {"settings": {"routing": {"peak_hours": {"start_hour": 7}}}},
+        ),
+        (
+            *("settings/thresholds", "bench", {"for_s": 300}),
+            {"settings": {"routing": {"bench": {"for_s": 300}}}},
         ),
         (
             *("settings/headroom", "floor", 0.3),

@@ -298,6 +298,29 @@ def test_value_that_does_not_fit_is_told_and_stays_to_be_mended(visit: Visit) ->
     expect(page.get_by_label("Down to")).not_to_have_value("7")
 
 
+def test_thresholds_and_the_gate_of_a_combo_are_changed_after_a_question(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    page = visit.open("routing/coding", READY["routing"])
+    page.get_by_label("Failures in a row that open a breaker").fill("5")
+    page.get_by_label("A 429 counts for it").check()
+    page.locator("#limits").get_by_role("button", name="Review 2 changes").click()
+    expect(page.get_by_role("dialog")).to_contain_text("open a breaker: 3 → 5")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator(".told")).to_contain_text("The change is in force.")
+    expect(page.locator("#cut")).to_contain_text("5 failures in a row")
+    page.get_by_label("Rejects an answer without an end").check()
+    page.locator("#gate").get_by_role("button", name="Review 1 change").click()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator(".told")).to_contain_text("The change is in force.")
+
+    until(lambda: is_reached(group))
+    held = call(group.admin_url, "GET", "/api/settings/thresholds").body["breaker"]
+    gate = call(group.admin_url, "GET", "/api/combos/coding").body["response"]
+    assert (held["threshold"], held["count_rate_limit"]) == (5, True)
+    assert gate["require_terminal"] is True
+
+
 def test_no_text_of_any_answer_becomes_html(visit: Visit) -> None:
     def poison(route: Route) -> None:
         answer = route.fetch()

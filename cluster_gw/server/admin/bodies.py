@@ -54,6 +54,18 @@ class HeadroomChange(Closed, frozen=True, kw_only=True):
     routing_headroom_floor: Ratio | None = None
 
 
+class ThresholdsChange(Closed, frozen=True, kw_only=True):
+    """Fields of some sections; null goes back to what the file says."""
+
+    breaker: dict[str, Any] | None = None
+    cooldown: dict[str, Any] | None = None
+    penalty: dict[str, Any] | None = None
+    bench: dict[str, Any] | None = None
+    degraded: dict[str, Any] | None = None
+    peek: dict[str, Any] | None = None
+    attempts: dict[str, Any] | None = None
+
+
 class ChainEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A route in its place; those that are not named come after it."""
 

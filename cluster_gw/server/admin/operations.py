@@ -116,6 +116,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
         ("PUT", "/api/settings/headroom"): Operation(
             answer=shown_settings.ShownHeadroom, body=bodies.HeadroomChange
         ),
+        ("GET", "/api/settings/thresholds"): Operation(answer=shown_settings.ShownThresholds),
+        ("PUT", "/api/settings/thresholds"): Operation(
+            answer=shown_settings.ShownThresholds, body=bodies.ThresholdsChange
+        ),
         ("GET", "/api/config"): Operation(answer=shown_settings.ShownConfig),
         ("DELETE", "/api/config"): Operation(answer=shown_settings.ShownConfig),
         ("POST", "/api/explain"): Operation(answer=Explanation, body=Asked),

@@ -4,8 +4,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from cluster_gw.core.limits.bench import BenchPolicy
+from cluster_gw.core.limits.breaker import BreakerPolicy
 from cluster_gw.core.limits.caps import Caps
+from cluster_gw.core.limits.cooldown import CooldownPolicy
+from cluster_gw.core.limits.degraded import DegradedPolicy
+from cluster_gw.core.limits.penalty import PenaltyPolicy
 from cluster_gw.core.limits.windows import Limits
+from cluster_gw.core.outcome.peek import PeekPolicy
+from cluster_gw.core.outcome.retry import AttemptPolicy
 from cluster_gw.core.routing.presets import PeakHours
 from cluster_gw.server.admin.shapes import Closed, Versioned
 from cluster_gw.settings.client import ClientLimits
@@ -105,6 +112,18 @@ class ShownHeadroom(Versioned, frozen=True, kw_only=True):
 
     ramp_start: float
     floor: float
+
+
+class ShownThresholds(Versioned, frozen=True, kw_only=True):
+    """When something is cut off, rests, counts less, or is tried no more; of all combos."""
+
+    breaker: BreakerPolicy
+    cooldown: CooldownPolicy
+    penalty: PenaltyPolicy
+    bench: BenchPolicy
+    degraded: DegradedPolicy
+    peek: PeekPolicy
+    attempts: AttemptPolicy
 
 
 class ChainPlace(Closed, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ from cluster_gw.server.admin.profiles import profile_routes
 from cluster_gw.server.admin.requests import request_routes
 from cluster_gw.server.admin.routing import routing_routes
 from cluster_gw.server.admin.snapshot import snapshot_routes
+from cluster_gw.server.admin.thresholds import threshold_routes
 from cluster_gw.server.admin.usage import usage_routes
 
 ASKING: Final = frozenset({("POST", "/api/explain")})
@@ -46,6 +47,7 @@ NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     routing_routes,
     penalty_routes,
     headroom_routes,
+    threshold_routes,
     config_routes,
     explain_routes,
     request_routes,

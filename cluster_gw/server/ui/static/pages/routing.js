@@ -80,6 +80,8 @@ export function routingPage(name) {
         reread();
       } }, "Keep my changes over what holds now"))) : null);
     forms.takeRouting(data.routing);
+    const shown = data.combos.items.find(({ id }) => id === data.routing.combo);
+    if (shown) forms.takeGate(shown, data.combos.config_version);
   }
 
   return panelPage({
@@ -98,6 +100,7 @@ export function routingPage(name) {
       explained: (signal) => ask("api/explain", { method: "POST", signal, body: { request: {
         model: name || "auto", messages: [{ role: "user", content: QUESTION }] } } }),
       headroom: (signal) => ask("api/settings/headroom", { signal }),
+      limits: (signal) => ask("api/settings/thresholds", { signal }),
     },
     panels: [
       { id: "ranking", title: "Ranking now", needs: ["explained"], draw: ({ explained }) => [
@@ -113,6 +116,13 @@ export function routingPage(name) {
         forms.takeHeadroom(headroom);
         return h("p", {}, `A route with less than ${exact(headroom.ramp_start)} of a quota left is ranked lower, `,
           `down to ${exact(headroom.floor)} of its score.`);
+      } },
+      { id: "cut", title: "Thresholds", needs: ["limits"], draw: ({ limits }) => {
+        forms.takeLimits(limits);
+        const { breaker, bench } = limits;
+        return h("p", {}, `${exact(breaker.threshold)} failures in a row cut a model off on a key for `,
+          `${exact(breaker.cooldown_ms)} ms, ${exact(bench.failures)} within ${exact(bench.within_s)} s on several keys `,
+          `bench it for ${exact(bench.for_s)} s.`);
       } },
     ],
   });
