@@ -1,51 +1,54 @@
 """Strikes secrets out of texts that come from upstreams before anything keeps them.
 
-Vendors echo the key they were given, relays put keys into URLs, proxies quote headers. The rules
-rather strike too much than too little; the text is for people.
+Vendors echo the key they were given, relays put keys into URLs, proxies quote headers. What is
+known is struck however it is spelt (`spellings`), what only looks like a secret by its shape, both
+also where it stands in escapes (`unescape`). The rules rather strike too much than too little; the
+text is for people.
 """
 
+import functools
 import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from cluster_gw.wire.spellings import Matcher
+from cluster_gw.wire.unescape import layers
+
 MAX_CHARACTERS: Final = 300
-MAX_READ_CHARACTERS: Final = 8192
-MIN_SECRET_CHARACTERS: Final = 4  # shorter ones would strike out ordinary words
+MAX_READ_CHARACTERS: Final = 4096
+MAX_LAST_WORD: Final = 60  # so much is given up for a last word that is whole
+MATCHERS: Final = 256
 STRUCK: Final = "[redacted]"
 
+# Where a rule has a group, that is the secret; else all that it finds.
 RULES: Final = (
     # URL credentials and query keys.
-    (re.compile(r"(://)[^/\s:@]*:[^/\s@]*@"), rf"\1{STRUCK}@"),
-    (
-        re.compile(
-            r"([?&][\w-]*(?:key|token|secret|signature|sig|password|auth)=)[^&\s\"'<>]+",
-            re.IGNORECASE,
-        ),
-        rf"\1{STRUCK}",
+    re.compile(r"://([^/\s:@]*:[^/\s@]*)@"),
+    re.compile(
+        r"[?&;][\w-]*(?:key|token|secret|signature|sig|password|passwd|pwd|auth|credential)="
+        r"([^&\s\"'<>]+)",
+        re.IGNORECASE,
     ),
     # `Authorization: Bearer …`, `x-api-key: …`, `api key provided: …`.
-    (re.compile(r"\b(bearer|basic)\s+[^\s\"',;<>]+", re.IGNORECASE), rf"\1 {STRUCK}"),
-    (
-        re.compile(
-            r"((?:api[ _-]?key|access[ _-]?token|secret|password|authorization)"
-            r"(?: provided)?[\"'`]?\s*[:=]\s*[\"'`]?)(?!bearer |basic )[^\s\"'`,;<>]+",
-            re.IGNORECASE,
-        ),
-        rf"\1{STRUCK}",
+    re.compile(r"\b(?:bearer|basic)[\s+]+([^\s\"',;<>]+)", re.IGNORECASE),
+    re.compile(
+        r"(?:api[ _-]?key|access[ _-]?token|secret|password|authorization)"
+        r"(?: provided)?[\"'`]?\s*[:=]\s*[\"'`]?(?!bearer |basic )([^\s\"'`,;<>]+)",
+        re.IGNORECASE,
     ),
     # Keys by their vendors' prefixes; vendors mask the middle with stars when they echo one.
-    (
-        re.compile(
-            r"(?<![A-Za-z0-9])(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|ghp|gho|ghu|ghs|github_pat|r8|pplx"
-            r"|glpat|xox[a-z]|tgp_v1|fw|ak|key|cgw)[-_][A-Za-z0-9*._-]{6,}"
-        ),
-        STRUCK,
+    re.compile(
+        r"(?<![A-Za-z0-9])(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|ghp|gho|ghu|ghs|github_pat|r8|pplx"
+        r"|glpat|xox[a-z]|tgp_v1|fw|ak|key|cgw)[-_][A-Za-z0-9*._-]{6,}",
+        re.IGNORECASE,
     ),
-    (re.compile(r"(?<![A-Za-z0-9])(?:AIza|AQ\.)[A-Za-z0-9*_-]{8,}"), STRUCK),
-    (re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*"), STRUCK),
-    # Whatever else is long and mixes letters with digits is no word.
-    (
-        re.compile(r"(?<![A-Za-z0-9_])(?=[A-Za-z_]*\d)(?=\d*[A-Za-z])[A-Za-z0-9_]{32,}"),
-        STRUCK,
+    re.compile(r"(?<![A-Za-z0-9])(?:AIza|AQ\.)[A-Za-z0-9*_-]{8,}", re.IGNORECASE),
+    re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*"),
+    # Whatever else is long and mixes letters with digits is no word; nor is what may be base64.
+    re.compile(r"(?<![A-Za-z0-9_])(?=[A-Za-z_]*\d)(?=\d*[A-Za-z])[A-Za-z0-9_]{32,}"),
+    re.compile(
+        r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]*\d)(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])"
+        r"[A-Za-z0-9+/]{32,}"
     ),
 )
 
@@ -63,9 +66,39 @@ def redact(text: str, *secrets: str | None, limit: int = MAX_CHARACTERS) -> str:
         head, _, _ = text[:MAX_READ_CHARACTERS].rpartition(" ")
         text = head
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    for secret in secrets:
-        if secret and len(secret) >= MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, STRUCK)
-    for pattern, replacement in RULES:
-        text = pattern.sub(replacement, text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    text = _struck(text, _secret_spans(text, _matcher(secrets)))
+    return text if len(text) <= limit else _cut(text, limit)
+
+
+@functools.lru_cache(maxsize=MATCHERS)
+def _matcher(secrets: tuple[str | None, ...]) -> Matcher:
+    return Matcher(secret for secret in secrets if secret)
+
+
+def _secret_spans(text: str, matcher: Matcher) -> Iterator[tuple[int, int]]:
+    for layer in layers(text):
+        for span in matcher.spans(layer.text):
+            yield layer.span(*span)
+        for rule in RULES:
+            for found in rule.finditer(layer.text):
+                yield layer.span(*found.span(rule.groups))
+
+
+def _struck(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Put the mark in place of each span; overlapping ones get one."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in sorted(spans):
+        if end <= done:
+            continue
+        if start > done or not pieces:
+            pieces += text[done:start], STRUCK
+        done = end
+    return "".join(pieces) + text[done:]
+
+
+def _cut(text: str, limit: int) -> str:
+    """Cut before the last word, so that a secret that is not known here is not halved."""
+    head = text[: limit - 1]
+    space = head.rfind(" ", limit - MAX_LAST_WORD)
+    return (head if space < 0 or text[limit - 1].isspace() else head[:space]) + "…"

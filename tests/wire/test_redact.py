@@ -1,10 +1,13 @@
 """No secret survives redaction, ordinary text does."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_gw.wire.redact import MAX_CHARACTERS, redact
+from tests.fakes.disguise import DISGUISES, secret
 
 
 @pytest.mark.parametrize(
@@ -66,3 +69,78 @@ def test_a_known_secret_never_appears(secret: str, before: str, after: str) -> N
     assert secret not in struck.replace("[redacted]", "")
     assert len(struck) <= MAX_CHARACTERS
     assert "\n" not in struck
+
+
+READABLE = 16
+"""Characters in a row of a disguised secret that tell less than twelve of its own."""
+
+
+def left_of(written: str, struck: str, size: int) -> str:
+    """A part of what was written that can be read still; empty where there is none."""
+    text = "".join(struck.split())
+    dense = "".join(c for c in written if c.isprintable() and not c.isspace())
+    parts = (dense[at : at + size] for at in range(len(dense) - size + 1))
+    return next((part for part in parts if part in text), "")
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_a_known_secret_is_found_in_every_disguise(name: str) -> None:
+    dice = random.Random(name)
+    for _ in range(20):
+        key, other = secret(dice), secret(dice)
+        written = DISGUISES[name](key, dice)
+
+        struck = redact(f"cannot call: {written} was refused", other, None, key)
+
+        assert left_of(written, struck, READABLE) == "", (key, written, struck)
+        assert struck.startswith("cannot call: ")
+        assert struck.endswith("refused")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /v1?key%3DAIzaSyD-1234567%26x=1",
+        "Authorization%3A%20Bearer%20opaque.token",
+        "authorization=Bearer+opaque.token",
+        '{\\"api_key\\": \\"opaque.token\\"}',
+        "&quot;password&quot;:&quot;opaque.token&quot;",
+        "https%3A%2F%2Fuser%3Aopaque.token%40host%2F",
+        "\\u0042earer opaque.token",
+        "SK-PROJ-ABCDEFGHIJKL",
+        "c2stcHJvai1BYmNEZUYwMTIzNDU2Nzg5MDEyMzQ1Njc4OTA=",
+    ],
+)
+def test_a_secret_that_nobody_knows_is_found_by_its_shape_under_escapes(text: str) -> None:
+    struck = redact(text)
+
+    assert "[redacted]" in struck
+    for leak in ("opaque.token", "1234567", "ABCDEF", "cHJvai1"):
+        assert leak not in struck
+
+
+def test_ends_of_a_long_key_may_stay_and_more_of_it_may_not() -> None:
+    key = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCD"
+
+    assert redact("bad key ...wxyzABCD", key) == "bad key ...wxyzABCD"
+    assert redact("bad key ...opqrstuvwxyzABCD", key) == "bad key ...[redacted]"
+
+
+def test_what_many_keys_begin_with_is_no_secret() -> None:
+    keys = [f"team-gateway-production-{number:020d}" for number in range(40)]
+
+    assert redact("team-gateway is over its quota", *keys) == "team-gateway is over its quota"
+    assert redact(f"{keys[7]} is over its quota", *keys) == "[redacted] is over its quota"
+
+
+def test_a_short_secret_is_struck_only_as_it_is() -> None:
+    assert (
+        redact("late stuff tests Pass pass-", "test", "pass1")
+        == "late stuff [redacted]s Pass pass-"
+    )
+
+
+def test_a_cut_halves_no_word() -> None:
+    text = redact("some words " * 26 + "ab-unknown-secret of somebody else")
+
+    assert text.endswith(" some words…")
