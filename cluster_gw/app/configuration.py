@@ -14,6 +14,7 @@ from cluster_gw.errors import faults_of
 from cluster_gw.pipeline.targets import NO_TARGETS
 from cluster_gw.server.serving import Current, Serving
 from cluster_gw.settings import Settings
+from cluster_gw.settings.key_secrets import Unsealed, unseal
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import Dropped, Merged, Table, merge, patches_of, read_table
 from cluster_gw.settings.shown import show
@@ -21,6 +22,9 @@ from cluster_gw.store.overlays import NO_OVERLAY, Overlay, Overlays, config_vers
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
+
+FILE, RUN_TIME = "file", "run_time"
+"""Where the secret of a key comes from."""
 
 
 class Configuration:
@@ -36,6 +40,7 @@ class Configuration:
         base: the file as it is now.
         overlay: what is over it.
         table: the same, read.
+        secrets: of keys, as far as they were set at run time.
 
     Raises:
         ConfigInvalidError: the file cannot be used.
@@ -46,9 +51,12 @@ class Configuration:
         self.table: Table = {}
         self._log, self._registry = log, registry
         self._merged = merge(base, ())
+        self.secrets = unseal(self._merged.loaded, ())
         self._shown: Mapping[str, Any] | None = None
         self._listeners: list[Callable[[], None]] = []
-        self.current = Current(build_serving(self.settings, self.version, NO_TARGETS, base.version))
+        self.current = Current(
+            build_serving(self.settings, self.version, NO_TARGETS, base.version, self.secrets)
+        )
         registry.on_read(self._read)
 
     @property
@@ -59,7 +67,7 @@ class Configuration:
     @property
     def settings(self) -> Settings:
         """What holds."""
-        return self._merged.loaded.settings
+        return self.secrets.settings
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -86,37 +94,40 @@ class Configuration:
         try:
             base = read()
             merged = merge(base, patches_of(self.table))
-            serving = self._serving(merged, base, self.overlay)
+            secrets = unseal(merged.loaded, merged.kept)
+            serving = self._serving(secrets, base, self.overlay)
         except Exception as error:  # noqa: BLE001 - a file, even with a bug of ours, ends no worker
             self._refuse(error)
             return
         self.base = base
-        self._put_in_force(merged, serving)
+        self._put_in_force(merged, secrets, serving)
 
     def take_over(self, overlay: Overlay) -> None:
         """Take over another overlay, but for what does not fit; other text changes nothing."""
         try:
             table = read_table(overlay.patches)
             merged = merge(self.base, patches_of(table))
-            serving = self._serving(merged, self.base, overlay)
+            secrets = unseal(merged.loaded, merged.kept)
+            serving = self._serving(secrets, self.base, overlay)
         except Exception as error:  # noqa: BLE001 - as above: whatever stands in Redis
             self._refuse(error)
             return
         self.overlay, self.table = overlay, table
-        self._put_in_force(merged, serving)
+        self._put_in_force(merged, secrets, serving)
 
-    def _serving(self, merged: Merged, base: Base, overlay: Overlay) -> Serving:
+    def _serving(self, secrets: Unsealed, base: Base, overlay: Overlay) -> Serving:
         """What requests would see of both."""
         before = self.current.serving.runtime.targets
         version = config_version(overlay)
-        return build_serving(merged.loaded.settings, version, before, base.version)
+        return build_serving(secrets.settings, version, before, base.version, secrets)
 
     def _refuse(self, error: Exception) -> None:
         self._registry.add(catalog.CONFIG_RELOADS, "refused")
         self._log.event(events.CONFIG_REFUSED, faults=faults_of(error))
 
-    def _put_in_force(self, merged: Merged, serving: Serving) -> None:
+    def _put_in_force(self, merged: Merged, secrets: Unsealed, serving: Serving) -> None:
         before = {one.patch.name: one.faults for one in self._merged.dropped}
+        past, self.secrets = self.secrets, secrets
         self._merged, self._shown = merged, None
         self.current.serving = serving
         for tell in self._listeners:
@@ -132,9 +143,23 @@ class Configuration:
                 self._log.event(
                     events.CONFIG_PATCH_DROPPED, patch=one.patch.name, faults=list(one.faults)
                 )
+        self._tell_of_secrets(past)
+
+    def _tell_of_secrets(self, past: Unsealed) -> None:
+        """Log what is new: secrets that hold, that are gone, and that cannot be read."""
+        now = self.secrets
+        for key, cause in now.unread.items():
+            if past.unread.get(key) is not cause:
+                self._log.event(events.SECRET_UNREAD, key=key, cause=cause.value)
+        for key in {**past.set_at_ms, **now.set_at_ms}:
+            if past.set_at_ms.get(key) != now.set_at_ms.get(key):
+                source = RUN_TIME if key in now.set_at_ms else FILE
+                self._log.event(events.SECRET_TAKEN, key=key, source=source)
 
     def _read(self) -> None:
-        self._registry.put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))
+        put = self._registry.put
+        put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))
+        put(catalog.SECRETS_UNREAD, value=len(self.secrets.unread))
 
 
 def watch_config(base: Tools, overlays: Overlays) -> ConfigWatch:

@@ -116,6 +116,8 @@ class Coordination:
             version=__version__,
             host=socket.gethostname(),
             pid=os.getpid(),
+            master_keys=current.serving.master_keys,
+            unread_secrets=current.serving.unread_secrets,
         )
 
     def most_workers(self) -> int:

@@ -6,13 +6,15 @@ from typing import Final, Literal
 
 import msgspec
 
-from cluster_gw.errors import ScriptContractError, StoreLostError
+from cluster_gw.errors import ConfigInvalidError, ScriptContractError, StoreLostError
 from cluster_gw.settings import Loaded
+from cluster_gw.settings.key_secrets import unseal
+from cluster_gw.settings.overlay import patches_of, read_table
 from cluster_gw.store.checkup import ServerFacts, examine, lacking
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.keys import Keys
 from cluster_gw.store.meta import check_schema
-from cluster_gw.store.overlays import NO_OVERLAY, Overlays
+from cluster_gw.store.overlays import NO_OVERLAY, Overlay, Overlays
 from cluster_gw.store.scripts import load_scripts
 
 Status = Literal["ok", "warn", "fail", "unknown"]
@@ -58,7 +60,7 @@ async def examine_redis(loaded: Loaded, redis_url: str) -> list[Finding]:
             _reached(servers, took_s),
             *(one for server in servers for one in _server(server)),
             _rights(missing),
-            *await _contents(client, prefix),
+            *await _contents(client, loaded),
         ]
     except StoreLostError:
         return [Finding(name="redis", status="fail", detail=client.fault or "nobody answers")]
@@ -142,8 +144,9 @@ def _rights(missing: list[str]) -> Finding:
     )
 
 
-async def _contents(client: RedisClient, prefix: str) -> list[Finding]:
+async def _contents(client: RedisClient, loaded: Loaded) -> list[Finding]:
     """Scripts as they were reviewed, run on the server; a schema that this version understands."""
+    prefix = loaded.settings.redis.prefix
     try:
         scripts = load_scripts()
         await check_schema(client, Keys(prefix))
@@ -156,7 +159,24 @@ async def _contents(client: RedisClient, prefix: str) -> list[Finding]:
     return [
         Finding(name="scripts", status="ok", detail=f"{len(scripts)}, as reviewed; they run"),
         Finding(name="configuration", status="ok", detail=changes),
+        *_key_secrets(loaded, overlay),
     ]
+
+
+def _key_secrets(loaded: Loaded, overlay: Overlay) -> Iterator[Finding]:
+    """Secrets of keys that were set at run time: whether they can be read with what is set here."""
+    try:
+        table = read_table(overlay.patches)
+    except ConfigInvalidError:
+        return  # workers say so
+    unsealed = unseal(loaded, patches_of(table))
+    causes = [f"{key} ({cause.value})" for key, cause in unsealed.unread.items()]
+    if causes:
+        detail = f"set at run time and cannot be read here, the file's is used: {', '.join(causes)}"
+        yield Finding(name="secrets.run_time", status="fail", detail=detail)
+    elif unsealed.set_at_ms:
+        detail = f"set at run time: {', '.join(unsealed.set_at_ms)}"
+        yield Finding(name="secrets.run_time", status="ok", detail=detail)
 
 
 def examine_settings(loaded: Loaded, environ: Mapping[str, str]) -> list[Finding]:
@@ -179,6 +199,9 @@ def examine_settings(loaded: Loaded, environ: Mapping[str, str]) -> list[Finding
     else:
         found.append(Finding(name="admin_token", status="ok", detail="set"))
     if loaded.master_key is None:
-        detail = "GW_MASTER_KEY is not set: conversations and answers lie in Redis as they are"
+        detail = (
+            "GW_MASTER_KEY is not set: conversations and answers lie in Redis as they are, and no"
+            " secret of a key can be set at run time"
+        )
         found.append(Finding(name="master_key", status="warn", detail=detail))
     return found

@@ -6,12 +6,19 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster_gw.app.configuration import Configuration
+from cluster_gw.app.configuration import FILE, RUN_TIME, Configuration
 from cluster_gw.background.config_watch import ConfigWatch
 from cluster_gw.core.routing.resolution import Catalog
 from cluster_gw.errors import ClientFault, ConfigInvalidError, ErrorBody
-from cluster_gw.server.admin.editor import Change, Changes, ClientKeys, DroppedPatch
+from cluster_gw.server.admin.editor import (
+    Change,
+    Changes,
+    ClientKeys,
+    DroppedPatch,
+    KeySecret,
+)
 from cluster_gw.settings import build_catalog
+from cluster_gw.settings.key_secrets import place_of
 from cluster_gw.settings.loading import Base
 from cluster_gw.settings.overlay import (
     Table,
@@ -22,11 +29,12 @@ from cluster_gw.settings.overlay import (
     with_epochs,
     write_table,
 )
-from cluster_gw.settings.patches import CLIENT_KEYS, EPOCHS, MADE_CLIENTS, Patch
+from cluster_gw.settings.patches import CLIENT_KEYS, EPOCHS, KEY_SECRETS, MADE_CLIENTS, Patch
+from cluster_gw.store.key_vault import UnreadError
 from cluster_gw.store.overlays import Overlay, Overlays, config_version
 from cluster_gw.units import ComboId
 
-CREDENTIALS: Final = frozenset({MADE_CLIENTS, CLIENT_KEYS})
+CREDENTIALS: Final = frozenset({MADE_CLIENTS, CLIENT_KEYS, KEY_SECRETS})
 TRIES: Final = 30  # others change something at the same time, each of them once
 SHOWN_FAULTS: Final = 5
 VALID_MS: Final = 1000  # the caller is answered before
@@ -88,6 +96,43 @@ class Editing:
         found = next(one for one in self._configuration.settings.clients if one.id == client)
         previous = [(one.key_sha256, one.until_ms) for one in found.previous_keys]
         return ClientKeys(present=found.key_sha256, previous=tuple(previous))
+
+    def key_secret(self, key: str) -> KeySecret:
+        """Which secret of a key holds."""
+        secrets = self._configuration.secrets
+        set_at_ms, unread = secrets.set_at_ms.get(key), secrets.unread.get(key)
+        return KeySecret(
+            source=FILE if set_at_ms is None else RUN_TIME,
+            set_at_ms=set_at_ms,
+            problem=None if unread is None else unread.value,
+        )
+
+    @property
+    def master_keys(self) -> tuple[str, ...]:
+        """Names of the master keys of this worker, the present one first."""
+        return self._configuration.secrets.vault.names
+
+    def sealed(self, key: str, secret: str, set_at_ms: int) -> Mapping[str, Any]:
+        """Seal a secret for a key that is there; see `Editor.sealed`."""
+        unsealed = self._configuration.secrets
+        found = next(one for one in unsealed.settings.keys if one.id == key)
+        try:
+            stored = unsealed.vault.seal(secret, place_of(unsealed.settings, found), set_at_ms)
+        except UnreadError:
+            raise ClientFault(no_master_key()) from None
+        return msgspec.structs.asdict(stored)
+
+    def resealed(self) -> Mapping[str, Mapping[str, Any]]:
+        """Seal anew what lies under another master key; see `Editor.resealed`."""
+        unsealed = self._configuration.secrets
+        if not self.master_keys:
+            raise ClientFault(no_master_key())
+        stored, present = self._configuration.table.get(KEY_SECRETS, {}), self.master_keys[0]
+        return {
+            key.id: self.sealed(key.id, key.secret.reveal(), unsealed.set_at_ms[key.id])
+            for key in unsealed.settings.keys
+            if key.id in unsealed.set_at_ms and stored[key.id].get("master") != present
+        }
 
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""
@@ -207,6 +252,18 @@ def epoch_in(catalog: Catalog, combo: ComboId) -> str | None:
     """The epoch of a combo; None where it is not there, or has no members."""
     found = catalog.resolve(combo) if combo in catalog.combos else None
     return None if found is None else found.epoch
+
+
+def no_master_key() -> ErrorBody:
+    """The error of a secret that cannot be stored: it would lie in Redis as it is."""
+    return ErrorBody(
+        status=409,
+        type="invalid_request_error",
+        code="no_master_key",
+        message="no secret is stored in Redis without a key to encrypt it: set GW_MASTER_KEY to"
+        " 32 bytes (openssl rand -hex 32), the same for all workers, and start them again; or"
+        " change the secret in the file that `keys[].secret` names",
+    )
 
 
 def does_not_fit(faults: Sequence[str]) -> ErrorBody:

@@ -20,7 +20,7 @@ from cluster_gw.core.outcome.key_check import KeyFinding, KeyVerdict
 from cluster_gw.errors import StoreLostError
 from cluster_gw.pipeline.condition import Conditions, list_hosts, list_models
 from cluster_gw.pipeline.runtime import RoutingPolicy
-from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.targets import Target, present_in
 from cluster_gw.server.serving import Current
 from cluster_gw.store.check_orders import CheckOrders, Outcome
 from cluster_gw.store.leadership import CAMPAIGN_S, Leadership
@@ -99,6 +99,7 @@ class Health:
             on_checked=self._note_checked,
             clock_ms=wall_ms,
             book=self._book_check,
+            present=self._present,
         )
         self.prober = Prober(
             self._leadership,
@@ -118,7 +119,9 @@ class Health:
             chance=random.SystemRandom().random,
             monotonic_s=time.monotonic,
         )
-        self.conditions = Conditions(self.models, self.providers, self.board, self.checks.ask)
+        self.conditions = Conditions(
+            self.models, self.providers, self.board, self.checks.ask, self._present
+        )
         self._registry.on_read(self._read)
         self._watch = HealthWatch(
             self.models,
@@ -142,6 +145,9 @@ class Health:
         await self.checks.stop()
         with contextlib.suppress(StoreLostError):
             await self._leadership.resign()
+
+    def _present(self, target: Target) -> Target:
+        return present_in(self._current.serving.runtime.targets, target)
 
     def _policy(self) -> RoutingPolicy:
         return self._current.serving.runtime.policy

@@ -168,7 +168,9 @@ class Inspection:
         client, scripts, keys = self._client, self._scripts, self._keys
         return Foresight(
             memory=Memory(Cursors(client, scripts, keys), Bonds(client, scripts, keys)),
-            conditions=Conditions(self._models, self._providers, self._board, lambda _: None),
+            conditions=Conditions(
+                self._models, self._providers, self._board, lambda _: None, lambda target: target
+            ),
             estimates=Estimates(client, scripts, keys),
             gates=Gates(client, scripts, keys, clock_ms=wall_ms),
         )

@@ -10,6 +10,7 @@ from cluster_gw.app.health import Health
 from cluster_gw.app.recent_errors import ERRORS_SHOWN, RecentError, RecentErrors
 from cluster_gw.core.limits.breaker import BreakerState
 from cluster_gw.core.limits.standing import ModelStanding
+from cluster_gw.core.outcome.consequence import OF_SECRETS
 from cluster_gw.core.routing.catalog import Route
 from cluster_gw.core.routing.signals import rate_limit_factor
 from cluster_gw.core.routing.snapshot import HealthView
@@ -119,6 +120,30 @@ class Penalties:
         cleared = await self._clearing.clear_keys(self._list_keys(runtime, KeyId(key)))
         self._bars.clear()
         return cleared
+
+    async def forget_refusals(self, provider: str, key: str) -> int:
+        """Forget what a provider held against a secret that was replaced since.
+
+        Rests because it was refused go, on all models, and so does what checks said. What belongs
+        to the account (limits, a day's quota) stays, and so do breakers.
+
+        Returns:
+            How many records said something.
+        """
+        runtime, forgotten = self._current.serving.runtime, 0
+        for one in self._list_keys(runtime, KeyId(key)):
+            rests = await self._rests.list_rests(one)
+            refused = tuple([name for name, rest in rests.items() if rest.reason in OF_SECRETS])
+            if refused:
+                only = msgspec.structs.replace(one, records=refused)
+                forgotten += await self._clearing.clear_keys([only])
+        await self._board.refresh()
+        if self._board.record(provider, key).checked_ms:
+            await self._board.forget_key(self._board.name_of(provider, key))
+            await self._board.refresh()
+            forgotten += 1
+        self._bars.clear()
+        return forgotten
 
     async def bench_key(self, key: str, wait_ms: int) -> int:
         """Have one key rest on all its models; until when it does, ms since the epoch."""

@@ -23,6 +23,7 @@ from cluster_gw.server.origin import read_network
 from cluster_gw.server.serving import Serving
 from cluster_gw.server.stranger_guard import StrangerPolicy
 from cluster_gw.settings import ClientLimits, ClientSettings, Settings, build_catalog, secrets
+from cluster_gw.settings.key_secrets import Unsealed
 from cluster_gw.settings.sections import (
     AuthSettings,
     CacheSettings,
@@ -39,7 +40,11 @@ OUTPUT_BOUNDS: Final = MappingProxyType({"off": None, "auto": AUTO_OUTPUT_TOKENS
 
 
 def build_serving(
-    settings: Settings, version: int, before: Targets = NO_TARGETS, file_version: int = 1
+    settings: Settings,
+    version: int,
+    before: Targets = NO_TARGETS,
+    file_version: int = 1,
+    unsealed: Unsealed | None = None,
 ) -> Serving:
     """Build everything of one configuration version that requests see.
 
@@ -48,6 +53,7 @@ def build_serving(
         version: of the overlay over the file, from 1.
         before: targets of the version before; what has not changed is taken from there.
         file_version: of the file since its group started, from 1.
+        unsealed: tells which secrets of keys were set at run time; None where that is no matter.
     """
     routes = build_catalog(settings, version)
     credentials = secrets(settings)
@@ -99,6 +105,8 @@ def build_serving(
         max_body_bytes=settings.server.max_body_mb * BYTES_PER_MB,
         strangers=_stranger_policy(settings.auth),
         file_version=file_version,
+        master_keys=() if unsealed is None else unsealed.vault.names,
+        unread_secrets=() if unsealed is None else tuple(unsealed.unread),
     )
 
 

@@ -163,6 +163,7 @@ class Worker:
         engine.redis.on_change(lambda is_up: self._note_redis(engine, is_up=is_up))
         engine.config_watch.when_read(self._configuration.take_over)
         self._configuration.when_changed(engine.refit)
+        self._configuration.when_changed(engine.coordination.report_soon)
         self._data = self._data_server(engine.deps)
         engine.coordination.when_drained(self._send_away)
         control = self._control_server(engine)

@@ -30,8 +30,14 @@ PAYMENT_REQUIRED: Final = 402
 FORBIDDEN: Final = 403
 MAX_RUNNING: Final = 16  # checks asked for beyond that wait for the next refusal
 
+Present = Callable[[Target], Target]
 OnChecked = Callable[[Target, KeyVerdict], None]
 Book = Callable[[Target, KeyFinding, int], Awaitable[None]]
+
+
+def as_it_is(target: Target) -> Target:
+    """The target itself: for whoever has one configuration only."""
+    return target
 
 
 class KeyChecks:
@@ -44,6 +50,7 @@ class KeyChecks:
         on_checked: told each outcome.
         clock_ms: ms since the epoch, for dates in an answer.
         book: told each outcome and how many ms the check took; all workers are to know.
+        present: gives a target as it is configured now: its secret may have been replaced since.
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class KeyChecks:
         on_checked: OnChecked,
         clock_ms: Callable[[], int],
         book: Book,
+        present: Present = as_it_is,
     ) -> None:
         self._upstream = upstream
         self._rests = rests
@@ -62,6 +70,7 @@ class KeyChecks:
         self._on_checked = on_checked
         self._clock_ms = clock_ms
         self._book = book
+        self._present = present
         self._errands = Errands(MAX_RUNNING)
 
     def ask(self, target: Target) -> None:
@@ -70,10 +79,15 @@ class KeyChecks:
             self._errands.begin(self._recheck(target))
 
     async def check(self, target: Target) -> KeyVerdict:
-        """Ask the provider about the key of a target."""
+        """Ask the provider about the key of a target, with the secret that it has now.
+
+        What is said of a secret that is replaced meanwhile says nothing of the new one.
+        """
         clock_s = asyncio.get_running_loop().time
-        started_s = clock_s()
+        started_s, target = clock_s(), self._present(target)
         finding = await self._call(target)
+        if self._present(target).secret != target.secret:
+            return KeyVerdict.UNKNOWN
         self._on_checked(target, finding.verdict)
         await self._book(target, finding, round((clock_s() - started_s) * MS_PER_S))
         return finding.verdict

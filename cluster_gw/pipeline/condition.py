@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from cluster_gw.canonical.failure import Fault
 from cluster_gw.core.limits.penalty import points_for
 from cluster_gw.core.outcome.classify import SkipScope, Verdict
-from cluster_gw.core.outcome.consequence import Consequence, points_of
+from cluster_gw.core.outcome.consequence import NEUTRAL, OF_SECRETS, Consequence, points_of
 from cluster_gw.core.outcome.retirement import find_proof
 from cluster_gw.core.outcome.tools_refused import refuses_tools
 from cluster_gw.pipeline.runtime import RoutingPolicy, Runtime
@@ -25,6 +25,7 @@ class Conditions:
         providers: the same for whole providers.
         board: who may not be used at all: keys, and models that were retired.
         check_key: has a key checked soon whose provider has just refused it.
+        present: gives a target as it is configured now.
     """
 
     def __init__(
@@ -33,11 +34,13 @@ class Conditions:
         providers: ProviderHealth,
         board: StatusBoard,
         check_key: Callable[[Target], None],
+        present: Callable[[Target], Target],
     ) -> None:
         self._models = models
         self._providers = providers
         self._board = board
         self.check_key = check_key
+        self._present = present
 
     @property
     def are_known(self) -> bool:
@@ -79,6 +82,12 @@ class Conditions:
         """Give back the trial of a lease that was not granted, if it had one."""
         if self._providers.trials:
             self._providers.leave(lease_id)
+
+    def of_now(self, target: Target, consequence: Consequence) -> Consequence:
+        """What a failure still means: none that a secret caused says anything of its successor."""
+        if consequence.cause in OF_SECRETS and self._present(target).secret != target.secret:
+            return NEUTRAL
+        return consequence
 
     def failed(
         self,

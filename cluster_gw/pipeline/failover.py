@@ -358,10 +358,10 @@ class Failover:
 
         A failure that is forgiven unless it is the third in a row waits for what settlement says.
         """
-        exchange, shell = self._exchange, self._shell
-        policy = exchange.runtime.policy
+        exchange, shell, policy = self._exchange, self._shell, self._exchange.runtime.policy
         is_silent = exchange.request.stream and broken.tally is None
-        consequence = consequence_of(broken, verdict, policy, hung_s=took_s if is_silent else 0.0)
+        means = consequence_of(broken, verdict, policy, hung_s=took_s if is_silent else 0.0)
+        consequence = shell.conditions.of_now(target, means)
         outcome = outcome_of(target, broken, consequence, policy, self._clock.wall_ms())
         if outcome.cooldown is not None and outcome.cooldown.checks_key:
             shell.conditions.check_key(target)

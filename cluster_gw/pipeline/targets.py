@@ -194,6 +194,16 @@ def token_limits(route: Route, key: Key) -> list[int | None]:
     return [*windows, capped, key.caps.monthly_tokens]
 
 
+def present_in(targets: Targets, target: Target) -> Target:
+    """Give a target as it is among those of now; itself where it is not there any more.
+
+    Args:
+        targets: of the configuration in force.
+        target: of that one or of an earlier one.
+    """
+    return targets.get(target.route.id, {}).get(target.key.id, target)
+
+
 def list_targets(ranking: Ranking, targets: Targets) -> list[Target]:
     """Spell a ranking out: each route with its keys as they are declared."""
     routes = [candidate.route for candidate in ranking.candidates]

@@ -18,6 +18,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         file_version: of the file since its group started, from 1; the overlay's is the catalogue's.
+        master_keys: names of those that this worker has.
+        unread_secrets: keys whose secret was set at run time and cannot be read here.
     """
 
     runtime: Runtime
@@ -25,6 +27,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: int
     strangers: StrangerPolicy = StrangerPolicy()
     file_version: int = 1
+    master_keys: tuple[str, ...] = ()
+    unread_secrets: tuple[str, ...] = ()
 
     @property
     def change(self) -> int:

@@ -15,7 +15,7 @@ from cluster_gw.settings.document import MAX_BYTES, read_document
 from cluster_gw.settings.environment import apply_environment, read_weights
 from cluster_gw.settings.expand import Expander, why
 from cluster_gw.settings.faults import Faults
-from cluster_gw.settings.master_key import read_master_key
+from cluster_gw.settings.master_key import read_master_keys
 from cluster_gw.settings.origins import name_origins
 from cluster_gw.settings.pool import ModelSettings, Settings
 from cluster_gw.settings.references import check_pool
@@ -52,14 +52,19 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
         warnings: one line per thing an operator should see.
         source: what it was made from, for processes that must see exactly the same.
         files: every file it was read from, secrets included: what a watch has to look at.
-        master_key: as 64 hexadecimal digits; None where none is set.
+        master_keys: each as 64 hexadecimal digits: the present one, then the one before it.
     """
 
     settings: Settings
     warnings: tuple[str, ...]
     source: Source
     files: tuple[Path, ...] = ()
-    master_key: Secret | None = None
+    master_keys: tuple[Secret, ...] = ()
+
+    @property
+    def master_key(self) -> Secret | None:
+        """The present one; None where none is set."""
+        return self.master_keys[0] if self.master_keys else None
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +213,7 @@ def load_plain(plain: dict[str, Any], base: Base, runnable: Runnable = THIS_VERS
     faults = Faults()
     faults.lines, faults.warnings = list(base.faults), list(base.warnings)
     expander = Expander(base.environ, faults, base.files)
-    master_key = read_master_key(base.environ, expander, faults)
+    master_keys = read_master_keys(base.environ, expander, faults)
     settings = _check(plain, expander, faults, runnable)
     models = read_weights(base.environ, settings.models, faults)
     providers = read_caps(base.environ, settings.providers, faults)
@@ -218,7 +223,7 @@ def load_plain(plain: dict[str, Any], base: Base, runnable: Runnable = THIS_VERS
         warnings=tuple(faults.warnings),
         source=Source(text=base.text, files=contents),
         files=tuple(Path(name) for name in contents),
-        master_key=master_key,
+        master_keys=master_keys,
     )
 
 

@@ -1,7 +1,8 @@
 """What the overlay says, patch by patch, and how one is put over a document.
 
 A patch may set a closed list of fields. Its values are taken as they are: no reference in them is
-resolved, and neither secrets nor addresses are on the list (decision 0044).
+resolved, and neither secrets nor addresses are on the list (decision 0044). Secrets of keys that
+were set at run time stand there sealed (decision 0075).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from cluster_gw.settings.bundled import default_models
 from cluster_gw.settings.faults import at_index, at_name, unknown
 from cluster_gw.settings.relays import route_of
 from cluster_gw.settings.sections import MAX_ENTRIES, CacheSettings, RoutingSettings
+from cluster_gw.store.key_vault import SealedSecret
 
 COMBO_FIELDS: Final = (
     *("family", "strategy", "weights", "members", "order", "sticky", "strategy_options"),
@@ -29,6 +31,8 @@ CLIENT_KEY_FIELDS: Final = ("enabled", "key_sha256", "previous_keys")
 MADE_CLIENTS: Final = "made_clients"
 CLIENT_KEYS: Final = "client_keys"
 KEY_FIELDS: Final = ("enabled", "models", "limits", "caps")
+KEY_SECRETS: Final = "key_secrets"
+KEY_SECRET_FIELDS: Final = SealedSecret.__struct_fields__
 ROUTING, CACHE, DEFAULT_COMBO = "routing", "cache", "default_combo"
 SECTIONS: Final = (ROUTING, CACHE)
 """Of each field of these is a patch of its own."""
@@ -50,8 +54,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed of one thing.
 
     Attributes:
-        noun: `models`, `keys`, `profiles`, `combos`, `settings`, `clients`, `client_keys`,
-            `made_clients` or `epochs`.
+        noun: `models`, `keys`, `key_secrets`, `profiles`, `combos`, `settings`, `clients`,
+            `client_keys`, `made_clients` or `epochs`.
         id: a route, the id of a key, combo or client, `default_combo`, or a field of the section
             `routing` or `cache` such as `routing.headroom`.
         fields: their new values; of what they do not name the file says what holds.
@@ -125,6 +129,12 @@ def _over_key(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     return _with_item(plain, "keys", keys, place, patch.fields)
 
 
+def _over_key_secret(plain: Plain, patch: Patch) -> tuple[Plain, str]:
+    """It is no part of the document: see `settings/key_secrets.py`. Its key may be elsewhere."""
+    _only(patch, KEY_SECRET_FIELDS)
+    return plain, patch.name
+
+
 def _over_combo(plain: Plain, patch: Patch) -> tuple[Plain, str]:
     _only(patch, COMBO_FIELDS)
     combos = _combos(plain)
@@ -194,6 +204,7 @@ PUT_OVER: Final[Mapping[str, Callable[[Plain, Patch], tuple[Plain, str]]]] = Map
     {
         "models": _over_model,
         "keys": _over_key,
+        KEY_SECRETS: _over_key_secret,
         "profiles": _new_profile,
         "combos": _over_combo,
         "settings": _over_setting,

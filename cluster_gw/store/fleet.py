@@ -30,6 +30,8 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
         version: of the program.
         host: the machine it runs on.
         pid: of its process there.
+        master_keys: names of those that it has; they say nothing of the keys.
+        unread_secrets: keys whose secret was set at run time and cannot be read there.
     """
 
     status: str
@@ -42,6 +44,8 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     host: str
     pid: int
+    master_keys: tuple[str, ...] = ()
+    unread_secrets: tuple[str, ...] = ()
 
 
 class ListedWorker(msgspec.Struct, frozen=True, kw_only=True):

@@ -353,7 +353,9 @@ KEY_SHAPES: Final = (
         content="What was changed through the admin API: version, id of its writing, at (ms), and "
         "patches, JSON: what stands over each group's file, by noun and id. Workers that know a "
         "newer one than stands here put it back; `DELETE /api/config` removes what it says, but "
-        "for `epochs`, which count what is not remembered any more.",
+        "for `epochs`, which count what is not remembered any more, keys of clients, and "
+        "`key_secrets`: secrets of providers' keys, encrypted under GW_MASTER_KEY (`sealed`, in "
+        "base64; `master` and `place` name what opens it).",
     ),
     KeyShape(
         pattern="{cfg}:audit",

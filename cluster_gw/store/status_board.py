@@ -184,7 +184,7 @@ class StatusBoard:
         return booked
 
     async def forget_key(self, name: str) -> None:
-        """Forget a key that no configuration has any more."""
+        """Forget a key that no configuration has any more, or that has another secret."""
         await self._client.run(
             self._judge,
             [self._names.key_statuses()],

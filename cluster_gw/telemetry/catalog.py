@@ -226,6 +226,9 @@ CONFIG_PATCHES_DROPPED: Final = _gauge(
     "Changes made through the admin API that do not fit the file of a worker; the most of any.",
     merge=Merge.MAX,
 )
+SECRETS_UNREAD: Final = _gauge(
+    "gw_secrets_unread_count", "Secrets of keys, set at run time, not readable.", merge=Merge.MAX
+)
 KEYS_BARRED: Final = _gauge(
     "gw_keys_barred_count", "Provider keys that checks found to be rejected.", merge=Merge.MAX
 )
@@ -236,9 +239,7 @@ MODELS_TOOLLESS: Final = _gauge(
     "gw_models_toolless_count", "Models that have refused tools in the last hour.", merge=Merge.MAX
 )
 POOL_DEGRADED: Final = _gauge(
-    "gw_pool_degraded_count",
-    "1 while too few providers have a key that may be used.",
-    merge=Merge.MAX,
+    "gw_pool_degraded_count", "1 while too few providers have a usable key.", merge=Merge.MAX
 )
 ALIVE_WORKERS: Final = _gauge(
     "gw_alive_workers_count", "Workers of all groups that were alive lately.", merge=Merge.MAX

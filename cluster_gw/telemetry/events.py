@@ -136,6 +136,18 @@ CONFIG_PATCH_DROPPED: Final = _event(
     "patch",
     "faults",
 )
+SECRET_UNREAD: Final = _event(
+    "secret.unread",
+    Level.ERROR,
+    "The secret of a key that was set at run time cannot be read here; the file's is used.",
+    *("key", "cause"),
+)
+SECRET_TAKEN: Final = _event(
+    "secret.taken",
+    Level.INFO,
+    "Another secret of a key is in force: the file's, or one that was set at run time.",
+    *("key", "source"),
+)
 CONFIG_UNREADABLE: Final = _event(
     "config.unreadable",
     Level.WARNING,
@@ -213,11 +225,7 @@ ALONE_ENDED: Final = _event(
     "alone.ended",
     Level.INFO,
     "Redis works again and was told what was done without it.",
-    "worker",
-    "mode",
-    "grants",
-    "refusals",
-    "replayed",
+    *("worker", "mode", "grants", "refusals", "replayed"),
 )
 SCHEMA_REFUSED: Final = _event(
     "schema.refused",
@@ -285,20 +293,13 @@ MODEL_BENCHED: Final = _event(
     "model.benched",
     Level.WARNING,
     "A model failed several times, on whichever keys, and rests on all of them.",
-    "provider",
-    "model",
-    "code",
-    "rest_ms",
+    *("provider", "model", "code", "rest_ms"),
 )
 KEY_BARRED: Final = _event(
     "key.barred",
     Level.WARNING,
     "A provider rejected a key in a check: no worker uses it until a check goes well.",
-    "provider",
-    "key",
-    "status",
-    "rejections",
-    "reason",
+    *("provider", "key", "status", "rejections", "reason"),
 )
 KEY_HEALTHY: Final = _event(
     "key.healthy",

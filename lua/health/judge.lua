@@ -30,8 +30,11 @@ if #KEYS ~= 1 or #ARGV ~= 6 or not string.match(key, '^%S+$') or not SAID[said]
 end
 local disable_after, took, now = whole(4, 1), whole(5, 0), clock_ms(whole(6, 0))
 if said == 'forget' then
-  call('HDEL', KEYS[1], key)
-  return { 1, OK, 0, 0 }
+  local known = call('HDEL', KEYS[1], key)
+  if known == 1 then
+    tell(string.format('status %d', now))
+  end
+  return { 1, OK, known, 0 }
 end
 local before, rejections, checked, since, _, last = string.match(
   call('HGET', KEYS[1], key) or 'unknown 0 0 0 unknown -', '^(%S+) (%d+) (%d+) (%d+) (%S+) (%S+)$')

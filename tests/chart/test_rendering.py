@@ -12,6 +12,7 @@ import pytest
 
 from cluster_gw.settings.environment import places
 from cluster_gw.settings.loading import PATH_VARIABLE, ROOT, load_bytes
+from cluster_gw.settings.master_key import PREVIOUS as PREVIOUS_MASTER_KEY
 from cluster_gw.settings.master_key import VARIABLE as MASTER_KEY
 from cluster_gw.supervisor.admin_door import SHORTEST_TOKEN, TOKEN_VARIABLE
 from cluster_gw.supervisor.group import EMBEDDED_GRACE_S, GRACE_S
@@ -32,6 +33,7 @@ SECRETS = {
     "admin-token": "t" * SHORTEST_TOKEN,
     "APP_A_SHA256": "ab" * 32,
     "master-key": "cd" * 32,
+    "previous-master-key": "ef" * 32,
 }
 FILES = {
     f"/etc/cluster-gw/{folder}/{name}": SECRETS[name].encode()
@@ -39,6 +41,7 @@ FILES = {
         ("secrets", "GROQ_KEY_A"),
         ("secrets", "RELAY_KEY_A"),
         ("encryption", "master-key"),
+        ("encryption", "previous-master-key"),
     )
 }
 NOT_OURS = {"beside", "before"}
@@ -115,9 +118,9 @@ def test_the_gateway_accepts_the_rendered_configuration_in_the_rendered_environm
     assert settings.server.host == settings.server.admin_host == "0.0.0.0"
     assert (settings.redis.url.reveal() == "embedded:") is (name == "embedded")
     assert "$(" not in settings.redis.url.reveal()
-    assert (loaded.master_key is not None) is (
-        "encryption" in case(CHART / f"ci/{name}-values.yaml")
-    )
+    encryption = case(CHART / f"ci/{name}-values.yaml").get("encryption", {})
+    entries = [encryption and "master-key", encryption.get("previousKey")]
+    assert [key.reveal() for key in loaded.master_keys] == [SECRETS[one] for one in entries if one]
 
 
 def case_name(objects: Objects) -> str:
@@ -128,7 +131,7 @@ def case_name(objects: Objects) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_variable_is_invented(rendered: dict[str, Objects], name: str) -> None:
-    known = {*places(ROOT), PATH_VARIABLE, TOKEN_VARIABLE, MASTER_KEY}
+    known = {*places(ROOT), PATH_VARIABLE, TOKEN_VARIABLE, MASTER_KEY, PREVIOUS_MASTER_KEY}
     env = rendered[name].gateway["env"]
     text = json.dumps([item.get("value", "") for item in env])
     config = [item["data"].get("cluster-gw.yaml", "") for item in rendered[name].of("ConfigMap")]

@@ -139,6 +139,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "admin.tokenKey": ENTRY,
         "encryption.existingSecret": NAME,
         "encryption.key": ENTRY,
+        "encryption.previousKey": ENTRY,
         "redis.mode": _one_of("standalone", "sentinel", "cluster", "embedded"),
         "redis.host": HOST,
         "redis.port": PORT,

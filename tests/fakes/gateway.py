@@ -43,6 +43,7 @@ class Gateway:
         prefix: of every key.
         when_lost: see `redis.when_lost`.
         cache_url: see `redis.cache_url`.
+        worker_id: names it among the others.
         read_s: how long a request waits for what is kept of its conversation; here longer than
             anywhere else, since other tests want the machine too.
 
@@ -61,12 +62,13 @@ class Gateway:
         prefix: str = "gw1",
         when_lost: str = "share",
         cache_url: str | None = None,
+        worker_id: str = "w1",
         read_s: float = 5.0,
     ) -> None:
         document = {"auth": {"mode": "none"}, **config}
         document["redis"] = {"url": redis_url, "prefix": prefix, "when_lost": when_lost}
         base = read_base(msgspec.json.encode(document), environ or {})
-        self.registry = Registry()
+        self.registry, self._worker_id = Registry(), worker_id
         self.stream = io.BytesIO()
         self.log = Log(self.stream)
         self.configuration = Configuration(base, log=self.log, registry=self.registry)
@@ -84,13 +86,14 @@ class Gateway:
         self.engine = Engine(
             self.current,
             servers=self._servers,
-            worker_id="w1",
+            worker_id=self._worker_id,
             log=self.log,
             registry=self.registry,
             lost=LostPolicy(mode=Mode(self.settings.redis.when_lost)),
         )
         self.engine.config_watch.when_read(self.configuration.take_over)
         self.configuration.when_changed(self.engine.refit)
+        self.configuration.when_changed(self.engine.coordination.report_soon)
         await self.engine.start()
         self._server = _Server(
             uvicorn.Config(

@@ -65,6 +65,7 @@ FIRES: Final[dict[str, dict[str, str]]] = {
     },
     "GwConfigFileInvalid": {f"gw_config_file_kept_count{{{ONE}}}": FLAT},
     "GwConfigPatchDropped": {f"gw_config_patches_dropped_count{{{ONE}}}": FLAT},
+    "GwSecretUnread": {f"gw_secrets_unread_count{{{ONE}}}": FLAT},
     "GwConfigDiffers": {
         f"gw_config_version_count{{{ONE}}}": "3x60",
         f"gw_config_version_count{{{TWO}}}": "4x60",

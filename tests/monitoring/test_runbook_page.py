@@ -62,7 +62,14 @@ def known_keys() -> set[str]:
     keys, model = Keys("gw1"), "llama-3.3-70b-versatile"
     slot = keys.slot("groq", "groq-a")
     return {
-        *(keys.workers(), keys.drains(), keys.lead("reaper"), keys.lead("snap"), keys.snapshot()),
+        *(
+            keys.workers(),
+            keys.drains(),
+            keys.worker_states(),
+            keys.lead("reaper"),
+            keys.lead("snap"),
+            keys.snapshot(),
+        ),
         *(keys.overlay(), keys.key_statuses(), keys.model_statuses(), keys.tool_marks()),
         *(keys.pool_status(), keys.strangers(), *keys.client("app-a"), keys.lease_expiries(slot)),
         *keys.health(slot, "groq-a", model),

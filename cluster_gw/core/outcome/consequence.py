@@ -77,6 +77,8 @@ CONSEQUENCES: Final[Mapping[FailureCode, Consequence]] = MappingProxyType(
     }
 )
 HANGING_MS: Final = 5000  # as long as a silent stream is waited for while there is another
+OF_SECRETS: Final = frozenset({Cause.AUTH, Cause.TIER, Cause.SUSPENDED, Cause.CREDIT})
+"""What another secret of the same key may not share."""
 LIMITED: Final = frozenset({FailureCode.RATE_LIMITED, FailureCode.DAILY_QUOTA_EXHAUSTED})
 
 

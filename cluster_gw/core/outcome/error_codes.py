@@ -81,6 +81,12 @@ ERROR_CODES: Final[Mapping[str, ErrorCode]] = MappingProxyType(
         ),
         "method_not_allowed": ErrorCode(405, INVALID, "The path exists for another method."),
         "already_exists": ErrorCode(409, INVALID, "Admin API: something has this name already."),
+        "no_master_key": ErrorCode(
+            409, INVALID, "Admin API: a secret cannot be stored, as no `GW_MASTER_KEY` is set."
+        ),
+        "master_key_differs": ErrorCode(
+            409, INVALID, "Admin API: some workers could not read a secret that was stored here."
+        ),
         "idempotency_key_conflict": ErrorCode(
             409, INVALID, "The `Idempotency-Key` was used for another request; send a new one."
         ),

@@ -26,6 +26,13 @@ class NewClient(ClientChange, frozen=True, kw_only=True):
     id: Id
 
 
+class NewSecret(Closed, frozen=True, kw_only=True):
+    """A credential of a provider, itself; with `anyway`, although workers cannot read it."""
+
+    secret: Annotated[str, Meta(min_length=1, max_length=8192)]
+    anyway: bool = False
+
+
 class Bench(Closed, frozen=True, kw_only=True):
     """For how long a key rests, in s."""
 

@@ -1,7 +1,7 @@
 """`/api/config`: what was changed at run time, and back to the files."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +11,8 @@ from cluster_gw.server.admin.answers import told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.writing import seen_version
 from cluster_gw.settings.shown import KEY_HASH, fingerprint
+
+SEALED: Final = "sealed"  # a secret, encrypted
 
 
 def config_routes(desk: Desk) -> list[Route]:
@@ -45,10 +47,11 @@ class Config:
 
 
 def without_hashes(value: Any) -> Any:
-    """Give changes as they are shown: of the hash of a key only its fingerprint."""
+    """Give changes as they are shown: of the hash of a key only its fingerprint, no secret."""
     if isinstance(value, Mapping):
         return {
             name: f"{fingerprint(one)}…" if name == KEY_HASH else without_hashes(one)
             for name, one in value.items()
+            if name != SEALED
         }
     return [without_hashes(one) for one in value] if isinstance(value, list) else value

@@ -35,6 +35,9 @@ class Penalties(Protocol):
     async def clear_key(self, key: str) -> int:
         """Forget what is held against one key; how many records said something."""
 
+    async def forget_refusals(self, provider: str, key: str) -> int:
+        """Forget what a provider held against a secret that was replaced; how many records did."""
+
     async def bench_key(self, key: str, wait_ms: int) -> int:
         """Have one key rest; until when it does, ms since the epoch, 0 for one without models."""
 

@@ -10,8 +10,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed of one thing of the configuration.
 
     Attributes:
-        noun: `models`, `keys`, `profiles`, `combos`, `settings`, `clients`, `client_keys` or
-            `made_clients`.
+        noun: `models`, `keys`, `key_secrets`, `profiles`, `combos`, `settings`, `clients`,
+            `client_keys` or `made_clients`.
         id: which of them.
         fields: new values; null goes back to what the file says.
         remove: all of it goes back to what the file says.
@@ -46,6 +46,20 @@ class ClientKeys(msgspec.Struct, frozen=True, kw_only=True):
     previous: tuple[tuple[str, int], ...] = ()
 
 
+class KeySecret(msgspec.Struct, frozen=True, kw_only=True):
+    """Which secret of a key holds in this worker; nothing of the secret itself.
+
+    Attributes:
+        source: `file`, or `run_time`.
+        set_at_ms: when it was set at run time, ms since the epoch; None for the file's.
+        problem: why one that was set at run time does not hold; None where nothing is wrong.
+    """
+
+    source: str
+    set_at_ms: int | None
+    problem: str | None
+
+
 class Editor(Protocol):
     """Shows and changes the configuration."""
 
@@ -58,6 +72,27 @@ class Editor(Protocol):
 
     def client_keys(self, client: str) -> ClientKeys:
         """What is stored of the keys of a client that is there; for what replaces them."""
+
+    def key_secret(self, key: str) -> KeySecret:
+        """Which secret of a key holds."""
+
+    @property
+    def master_keys(self) -> tuple[str, ...]:
+        """Names of the master keys of this worker, the present one first; none without any."""
+
+    def sealed(self, key: str, secret: str, set_at_ms: int) -> Mapping[str, Any]:
+        """Seal a secret for a key that is there: the fields of its patch.
+
+        Raises:
+            ClientFault: no master key is set.
+        """
+
+    def resealed(self) -> Mapping[str, Mapping[str, Any]]:
+        """Seal every secret that lies under another master key than the present one: patches.
+
+        Raises:
+            ClientFault: no master key is set.
+        """
 
     def patches(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
         """What was changed, by noun and id."""

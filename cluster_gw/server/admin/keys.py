@@ -11,22 +11,30 @@ from cluster_gw.errors import ClientFault
 from cluster_gw.server.admin.answers import invalid, told
 from cluster_gw.server.admin.desk import Desk
 from cluster_gw.server.admin.items import Item, Items
+from cluster_gw.server.admin.key_secrets import KeySecrets
 from cluster_gw.server.admin.read_only import ReadOnly
 from cluster_gw.server.admin.writing import read_fields
 from cluster_gw.units import DAY_S, MS_PER_S
 
 FOR_S, BENCHED_S = "for_s", 600
-READ_ONLY: Final = ReadOnly(fixed=frozenset({"id", "provider", "account", "base_url"}))
+READ_ONLY: Final = ReadOnly(
+    fixed=frozenset({"id", "provider", "account", "base_url"}),
+    moving=frozenset({"secret_source", "secret_set_at_ms", "secret_problem"}),
+)
 
 
 def key_routes(desk: Desk) -> list[Route]:
     """Everything under `/api/keys`."""
     keys = Keys(desk, "keys", show_key, READ_ONLY)
+    secrets = KeySecrets(keys)
     return [
         Route("/api/keys", keys.show_all, methods=["GET"]),
         *keys.routes("/api/keys/{id}"),
         Route("/api/keys/{id}/cooldowns", keys.forget, methods=["DELETE"]),
         Route("/api/keys/{id}/bench", keys.bench, methods=["POST"]),
+        Route("/api/keys/{id}/secret", secrets.replace, methods=["PUT"]),
+        Route("/api/keys/{id}/secret", secrets.revert, methods=["DELETE"]),
+        Route("/api/key-secrets/reseal", secrets.reseal, methods=["POST"]),
     ]
 
 
@@ -65,6 +73,13 @@ def read_time(body: Mapping[str, Any]) -> float:
     return float(for_s)
 
 
-def show_key(_desk: Desk, key: Item) -> dict[str, Any]:
-    """Give a key; its account is its own unless it shares one."""
-    return {**key, "account": key["account"] or key["id"]}
+def show_key(desk: Desk, key: Item) -> dict[str, Any]:
+    """Give a key; its account is its own unless it shares one. Of its secret, where it is from."""
+    secret = desk.editor.key_secret(key["id"])
+    return {
+        **key,
+        "account": key["account"] or key["id"],
+        "secret_source": secret.source,
+        "secret_set_at_ms": secret.set_at_ms,
+        "secret_problem": secret.problem,
+    }

@@ -78,6 +78,13 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
         ("DELETE", "/api/keys/{id}"): Operation(answer=_KEY),
         ("DELETE", "/api/keys/{id}/cooldowns"): Operation(answer=shown_state.Cleared),
         ("POST", "/api/keys/{id}/bench"): Operation(answer=shown_state.Benched, body=bodies.Bench),
+        ("PUT", "/api/keys/{id}/secret"): Operation(
+            answer=shown_settings.Replaced, body=bodies.NewSecret
+        ),
+        ("DELETE", "/api/keys/{id}/secret"): Operation(
+            answer=shown_settings.Replaced, other=shown_settings.Removed
+        ),
+        ("POST", "/api/key-secrets/reseal"): Operation(answer=shown_settings.Resealed),
         ("GET", "/api/clients"): Operation(answer=listed(shown_settings.ShownClient)),
         ("POST", "/api/clients"): Operation(
             answer=shown_settings.NewKey, body=bodies.NewClient, status=201

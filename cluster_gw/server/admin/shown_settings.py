@@ -21,7 +21,7 @@ from cluster_gw.settings.sections import CacheSettings
 
 
 class ShownKey(Closed, frozen=True, kw_only=True):
-    """A credential of a provider, without its secret."""
+    """A credential of a provider; of its secret only where it is from, and what is wrong there."""
 
     id: str
     provider: str
@@ -32,6 +32,28 @@ class ShownKey(Closed, frozen=True, kw_only=True):
     caps: Caps
     enabled: bool
     proxy: str | None = None
+    secret_source: Literal["file", "run_time"]
+    secret_set_at_ms: int | None
+    secret_problem: str | None
+
+
+class Replaced(ShownKey, frozen=True, kw_only=True):
+    """A key with another secret: which workers have it, and what was forgotten of the old one."""
+
+    config_version: int
+    warnings: tuple[str, ...] = ()
+    taken_by: tuple[str, ...]
+    waiting_for: tuple[str, ...]
+    unread_by: tuple[str, ...]
+    forgotten: int
+    check_ordered: bool
+
+
+class Resealed(Versioned, frozen=True, kw_only=True):
+    """Keys whose secrets are encrypted anew, and those still under a key that is not here."""
+
+    resealed: tuple[str, ...]
+    left: tuple[str, ...]
 
 
 class ShownModel(ModelSettings, frozen=True, kw_only=True):

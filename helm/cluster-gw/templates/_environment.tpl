@@ -37,6 +37,9 @@
 {{- end }}
 {{- if .Values.encryption.existingSecret }}
 - {name: GW_MASTER_KEY, value: "file:{{ include "cluster-gw.folder" . }}/encryption/{{ .Values.encryption.key }}"}
+{{- with .Values.encryption.previousKey }}
+- {name: GW_MASTER_KEY_PREVIOUS, value: "file:{{ include "cluster-gw.folder" $ }}/encryption/{{ . }}"}
+{{- end }}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
@@ -82,7 +85,7 @@
 {{- with .Values.encryption }}
 {{- if .existingSecret }}
 - name: encryption
-  secret: {secretName: {{ .existingSecret }}, defaultMode: 288, items: [{key: {{ .key }}, path: {{ .key }}}]}
+  secret: {secretName: {{ .existingSecret }}, defaultMode: 288, items: [{key: {{ .key }}, path: {{ .key }}}{{ with .previousKey }}, {key: {{ . }}, path: {{ . }}}{{ end }}]}
 {{- end }}
 {{- end }}
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}

@@ -17,7 +17,7 @@ terminationGracePeriodSeconds: {{ . }} would cut answers; lifecycle.preStopSecon
 {{- if eq (int $v.containerPorts.http) (int $v.containerPorts.operations) }}
 containerPorts.operations: must differ from containerPorts.http
 {{- end }}
-{{- $owned := dict "GW_CONFIG" "config" "GW_SERVER__HOST" "bindAddress" "GW_SERVER__PORT" "containerPorts.http" "GW_SERVER__ADMIN_HOST" "bindAddress" "GW_SERVER__ADMIN_PORT" "containerPorts.operations" "GW_SERVER__DRAIN_S" "lifecycle.drainSeconds" "GW_REDIS__URL" "redis" "GW_REDIS__DATA_DIR" "redis.persistence" "GW_REDIS__CACHE_URL" "redis.cacheUrl" "GW_ADMIN_TOKEN" "admin" "GW_MASTER_KEY" "encryption" "REDIS_PASSWORD" "redis.passwordKey" "SENTINEL_PASSWORD" "redis.sentinel.passwordKey" }}
+{{- $owned := dict "GW_CONFIG" "config" "GW_SERVER__HOST" "bindAddress" "GW_SERVER__PORT" "containerPorts.http" "GW_SERVER__ADMIN_HOST" "bindAddress" "GW_SERVER__ADMIN_PORT" "containerPorts.operations" "GW_SERVER__DRAIN_S" "lifecycle.drainSeconds" "GW_REDIS__URL" "redis" "GW_REDIS__DATA_DIR" "redis.persistence" "GW_REDIS__CACHE_URL" "redis.cacheUrl" "GW_ADMIN_TOKEN" "admin" "GW_MASTER_KEY" "encryption" "GW_MASTER_KEY_PREVIOUS" "encryption.previousKey" "REDIS_PASSWORD" "redis.passwordKey" "SENTINEL_PASSWORD" "redis.sentinel.passwordKey" }}
 {{- range $v.extraEnv }}
 {{- with get $owned .name }}
 extraEnv: set {{ . }} in place of a variable that the chart sets itself
