@@ -143,10 +143,7 @@ SECRET_UNREAD: Final = _event(
     *("key", "cause"),
 )
 SECRET_TAKEN: Final = _event(
-    "secret.taken",
-    Level.INFO,
-    "Another secret of a key is in force: the file's, or one that was set at run time.",
-    *("key", "source"),
+    "secret.taken", Level.INFO, "Another secret of a key is in force, by source.", "key", "source"
 )
 CONFIG_UNREADABLE: Final = _event(
     "config.unreadable",

@@ -12,6 +12,9 @@ from cluster_gw.simulator.config import SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from tests.fakes.gateway import Gateway
 from tests.fakes.redis_server import RedisServer, needed_redis
+from tests.gateway.secret_site import begin, lenient, strict
+
+__all__ = ["begin", "lenient", "strict"]
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +60,8 @@ async def start(redis_url: str, simulator: RunningSimulator) -> AsyncIterator[St
         # A prefix of its own keeps each test's counters apart on the shared server.
         # Two workers share them by the prefix of the first.
         prefix = config.pop("prefix", f"t{uuid4().hex[:12]}")
-        gateway = Gateway(config, redis_url, prefix=prefix)
+        environ = config.pop("environ", None)
+        gateway = Gateway(config, redis_url, prefix=prefix, environ=environ)
         await gateway.__aenter__()
         started.append(gateway)
         return gateway

@@ -94,7 +94,7 @@ async def test_no_answer_holds_a_secret(admin: httpx.AsyncClient) -> None:
     texts = [(await admin.get(f"/api/{path}")).text for path in paths]
 
     assert not [text for text in texts if any(secret in text for secret in SECRETS)]
-    assert "secret" not in texts[0]
+    assert '"secret":' not in texts[0]
 
 
 @pytest.mark.parametrize(

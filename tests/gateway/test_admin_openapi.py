@@ -37,6 +37,9 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("DELETE", "/api/keys/{id}", "a1", None),
     ("POST", "/api/keys/{id}/bench", "a1", {"for_s": 60}),
     ("DELETE", "/api/keys/{id}/cooldowns", "a1", None),
+    ("PUT", "/api/keys/{id}/secret", "a1", {"secret": "another"}),
+    ("POST", "/api/key-secrets/reseal", "", None),
+    ("DELETE", "/api/keys/{id}/secret", "a1", None),
     ("POST", "/api/clients", "", {"id": "app", "limits": {"rpm": 7}, "combos": ["auto"]}),
     ("POST", "/api/clients/{id}/rotate", "app", {"grace_s": 60}),
     ("GET", "/api/clients", "", None),
@@ -84,7 +87,7 @@ async def used(start: Start, http: aiohttp.ClientSession) -> Gateway:
     """A worker that has something to tell of nearly everything."""
     combo = {"id": "auto", "family": "classic", "strategy": "smart", "members": "all"}
     # Keys of a provider with a free check.
-    gateway = await start(combos=[combo])
+    gateway = await start(combos=[combo], environ={"GW_MASTER_KEY": "ab" * 32})
     await post(http, gateway.base_url, chat(), X_Gw_Run_Id="r1", X_Gw_Detail="1")
     fault = {"kind": "status", "code": 503}
     await post(http, gateway.base_url, chat(steer(id="sick", fault=fault)), X_Gw_Detail="1")

@@ -1,122 +1,28 @@
 """`/api/keys/{id}/secret`: another secret of a key while everything runs, and the file's again."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from typing import Any, Final, Protocol
-from uuid import uuid4
+from typing import Any
 
 import aiohttp
-import httpx
 import pytest
 
-from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
-from cluster_gw.simulator.server import RunningSimulator, serve_simulator
-from cluster_gw.telemetry import catalog
+from cluster_gw.simulator.server import RunningSimulator
+from cluster_gw.units import RouteId
 from tests.fakes.gateway import Gateway
 from tests.fakes.waiting import until_soon
 from tests.gateway.requests import chat, post, steer
-
-FILE, NEW, OTHER = "secret-of-the-file", "secret-set-at-run-time", "another-secret"
-MASTER, NEXT = "ab" * 32, "cd" * 32
-LABELS: Final = {FILE: "file", NEW: "new", OTHER: "other"}
-
-
-async def simulated(*secrets: str) -> RunningSimulator:
-    keys = {secret: KeyLimits(label=LABELS[secret]) for secret in secrets}
-    return await serve_simulator(SimulatorConfig(keys=keys, any_model=True))
-
-
-@pytest.fixture
-async def lenient() -> AsyncIterator[RunningSimulator]:
-    """A provider that takes all secrets."""
-    running = await simulated(*LABELS)
-    yield running
-    await running.close()
-
-
-@pytest.fixture
-async def strict() -> AsyncIterator[RunningSimulator]:
-    """A provider that refuses the secret of the file."""
-    running = await simulated(NEW, OTHER)
-    yield running
-    await running.close()
-
-
-class Begin(Protocol):
-    async def __call__(
-        self, provider: RunningSimulator, master: str | None = MASTER, **more: Any
-    ) -> Gateway: ...
-
-
-@pytest.fixture
-async def begin(redis_url: str) -> AsyncIterator[Begin]:
-    """Start workers of one cluster, each with a master key, or none."""
-    started: list[Gateway] = []
-    prefix = f"t{uuid4().hex[:12]}"
-
-    async def started_one(
-        provider: RunningSimulator, master: str | None = MASTER, **more: Any
-    ) -> Gateway:
-        # Under a name that does not look local: what is local rests for seconds only.
-        url = more.pop("url", provider.base_url.replace("127.0.0.1", "127.1"))
-        environ = {"GW_MASTER_KEY": master} if master else {}
-        environ |= {"GW_MASTER_KEY_PREVIOUS": more.pop("previous")} if "previous" in more else {}
-        config: dict[str, Any] = {
-            "providers": {"a": {"dialect": "openai", "base_url": url}},
-            "keys": [{"id": "a1", "provider": "a", "secret": FILE}],
-            "models": [{"provider": "a", "model": "one"}],
-            **more,
-        }
-        name = f"w{len(started) + 1}"
-        gateway = Gateway(config, redis_url, environ=environ, prefix=prefix, worker_id=name)
-        await gateway.__aenter__()
-        started.append(gateway)
-        return gateway
-
-    yield started_one
-    for gateway in started:
-        await gateway.__aexit__()
-
-
-async def put(gateway: Gateway, secret: str, key: str = "a1", **more: Any) -> httpx.Response:
-    async with gateway.admin() as admin:
-        return await admin.put(f"/api/keys/{key}/secret", json={"secret": secret, **more})
-
-
-async def shown(gateway: Gateway, key: str = "a1") -> dict[str, Any]:
-    async with gateway.admin() as admin:
-        found: dict[str, Any] = (await admin.get(f"/api/keys/{key}")).json()
-    return {name: found[f"secret_{name}"] for name in ("source", "problem")}
-
-
-async def ask(http: aiohttp.ClientSession, gateway: Gateway, text: str = "hello") -> int:
-    response, _ = await post(http, gateway.base_url, chat(text))
-    await gateway.engine.settle()
-    return response.status
-
-
-def calls(provider: RunningSimulator) -> dict[str, int]:
-    """Answered calls by the label of their secret, those without any left out."""
-    books = provider.stats()["keys"]
-    return {label: book["accepted"] for label, book in books.items() if book["accepted"]}
-
-
-async def read_overlay(gateway: Gateway) -> Any:
-    text = await gateway.engine.redis.call("HGET", place(gateway), "patches")
-    return json.loads(text or "{}")
-
-
-async def write_overlay(gateway: Gateway, table: Any) -> None:
-    """Write as somebody would who may write to Redis, and have the worker read it."""
-    call = gateway.engine.redis.call
-    await call("HSET", place(gateway), "patches", json.dumps(table), "id", uuid4().hex)
-    await call("HINCRBY", place(gateway), "version", 1)
-    await gateway.engine.config_watch.read()
-
-
-def place(gateway: Gateway) -> str:
-    return f"{gateway.settings.redis.prefix}:{{cfg}}:overlay"
+from tests.gateway.secret_site import (
+    FILE,
+    MASTER,
+    NEW,
+    OTHER,
+    Begin,
+    ask,
+    calls,
+    put,
+    read_overlay,
+    shown,
+)
 
 
 async def test_all_workers_call_with_the_new_secret_from_then_on(
@@ -239,7 +145,7 @@ async def test_check_that_began_with_the_old_secret_bars_nobody(
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     gateway = await begin(lenient, url=f"http://127.0.0.1:{port}/v1")
-    (target,) = gateway.current.serving.runtime.targets["a/one"].values()
+    (target,) = gateway.current.serving.runtime.targets[RouteId("a/one")].values()
     checks, board = gateway.engine.health.checks, gateway.engine.health.board
     checking = asyncio.create_task(checks.check(target))
     await asked.wait()
@@ -296,139 +202,6 @@ async def test_secret_of_the_file_holds_again_after_delete(
     assert (kept["source"], answer.json()["secret_source"]) == ("run_time", "file")
     assert calls(lenient) == {"file": 1}
     assert "key_secrets" not in await read_overlay(gateway)
-
-
-async def test_without_a_master_key_nothing_is_stored_and_the_answer_says_what_to_do(
-    begin: Begin, lenient: RunningSimulator
-) -> None:
-    gateway = await begin(lenient, master=None)
-
-    answer = await put(gateway, NEW)
-    error = answer.json()["error"]
-
-    assert (answer.status_code, error["code"]) == (409, "no_master_key")
-    assert "GW_MASTER_KEY" in error["message"]
-    assert "openssl rand -hex 32" in error["message"]
-    assert NEW not in answer.text
-    assert await read_overlay(gateway) == {}
-
-
-@pytest.mark.parametrize(
-    ("master", "problem"), [(NEXT, "other_master_key"), (None, "no_master_key")]
-)
-async def test_worker_that_cannot_read_it_is_loud_and_goes_on_with_the_file(
-    begin: Begin,
-    http: aiohttp.ClientSession,
-    lenient: RunningSimulator,
-    master: str | None,
-    problem: str,
-) -> None:
-    able, blind = await begin(lenient), await begin(lenient, master=master)
-
-    await put(able, NEW)
-    await until_soon(lambda: bool(blind.configuration.secrets.unread))
-    status = await ask(http, blind)
-    told = [event for event in blind.events() if event["event"] == "secret.unread"]
-    blind.registry.snapshot()
-
-    assert (status, calls(lenient)) == (200, {"file": 1})
-    assert await shown(blind) == {"source": "file", "problem": problem}
-    assert [(one["level"], one["key"], one["cause"]) for one in told] == [("error", "a1", problem)]
-    assert blind.registry.value(catalog.SECRETS_UNREAD) == 1
-    assert blind.engine.coordination.state().unread_secrets == ("a1",)
-
-
-async def test_secret_that_some_worker_could_not_read_is_refused_unless_it_is_wanted_anyway(
-    begin: Begin, lenient: RunningSimulator
-) -> None:
-    able, blind = await begin(lenient), await begin(lenient, master=NEXT)
-    for gateway in (able, blind):
-        await gateway.engine.coordination.membership.beat()
-        await gateway.engine.coordination.report()
-
-    refused = await put(able, NEW)
-    stored = await read_overlay(able)
-    answer = asyncio.create_task(put(able, NEW, anyway=True))
-    await until_soon(lambda: bool(blind.configuration.secrets.unread))
-    for gateway in (able, blind):
-        await gateway.engine.coordination.report()
-    told = (await answer).json()
-
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "master_key_differs")
-    assert "w2" in refused.json()["error"]["message"]
-    assert stored == {}
-    assert (told["taken_by"], told["waiting_for"], told["unread_by"]) == (["w1"], [], ["w2"])
-
-
-async def test_master_key_is_replaced_without_a_moment_in_which_a_secret_cannot_be_read(
-    begin: Begin, http: aiohttp.ClientSession, lenient: RunningSimulator
-) -> None:
-    old = await begin(lenient)
-    await put(old, NEW)
-    both = await begin(lenient, master=NEXT, previous=MASTER)
-    with_both = await shown(both)
-    async with both.admin() as admin:
-        refused = await admin.post("/api/key-secrets/reseal")
-        await old.engine.coordination.leave(is_clear=True)
-        resealed = await admin.post("/api/key-secrets/reseal")
-        again = await admin.post("/api/key-secrets/reseal")
-    new = await begin(lenient, master=NEXT)
-    await ask(http, new)
-
-    expected = {"source": "run_time", "problem": None}
-    assert (with_both, await shown(new)) == (expected, expected)
-    assert refused.json()["error"]["code"] == "master_key_differs"  # one that has the old one only
-    assert (resealed.json()["resealed"], resealed.json()["left"]) == (["a1"], [])
-    assert again.json()["resealed"] == []
-    assert calls(lenient) == {"new": 1}
-
-
-async def test_what_no_master_key_opens_is_left_and_named_by_reseal(
-    begin: Begin, lenient: RunningSimulator
-) -> None:
-    old = await begin(lenient)
-    await put(old, NEW)
-    new = await begin(lenient, master=NEXT)
-    async with new.admin() as admin:
-        answer = (await admin.post("/api/key-secrets/reseal")).json()
-
-    assert (answer["resealed"], answer["left"]) == ([], ["a1"])
-
-
-async def test_secrets_that_were_swapped_or_changed_in_redis_are_not_used(
-    begin: Begin, http: aiohttp.ClientSession, lenient: RunningSimulator
-) -> None:
-    keys = [{"id": name, "provider": "a", "secret": FILE} for name in ("a1", "a2")]
-    gateway = await begin(lenient, keys=keys)
-    await put(gateway, NEW, "a1")
-    await put(gateway, OTHER, "a2")
-    table = await read_overlay(gateway)
-    one, two = table["key_secrets"]["a1"], table["key_secrets"]["a2"]
-    causes = []
-
-    for forged in (
-        {"a1": two, "a2": one},
-        {"a1": {**one, "sealed": two["sealed"]}, "a2": {**two, "sealed": one["sealed"]}},
-        {"a1": {**one, "sealed": one["sealed"][:20]}, "a2": {"sealed": two["sealed"]}},
-        {"a1": {**one, "set_at_ms": one["set_at_ms"] + 1}, "a2": {**two, "set_at_ms": "late"}},
-    ):
-        await write_overlay(gateway, {**table, "key_secrets": forged})
-        causes.append([(await shown(gateway, name))["problem"] for name in ("a1", "a2")])
-
-    assert causes == [["other_place"] * 2, ["changed"] * 2, ["changed"] * 2, ["changed"] * 2]
-    assert await ask(http, gateway) == 200
-    assert calls(lenient) == {"file": 1}
-
-
-async def test_secret_does_not_follow_its_key_to_another_address(
-    begin: Begin, lenient: RunningSimulator
-) -> None:
-    gateway = await begin(lenient)
-    await put(gateway, NEW)
-
-    moved = await begin(lenient, url=lenient.base_url)
-
-    assert await shown(moved) == {"source": "file", "problem": "other_place"}
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ async def test_change_touches_nothing_of_what_was_counted_learned_or_bound(
     assert {b"w", b"h", b"m", b"pin"} <= kinds
     assert after.pop(key_of(gateway).encode())
     assert after.pop(key_of(gateway).replace("overlay", "audit").encode())
+    assert after.pop(key_of(gateway).replace("{cfg}:overlay", "{mem}:states").encode())
     assert after == before
 
 

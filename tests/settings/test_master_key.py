@@ -49,3 +49,21 @@ def test_anything_else_is_refused_without_being_repeated(text: str, faults: Faul
     assert faults(GW_MASTER_KEY=text) == [
         "GW_MASTER_KEY: must be 32 bytes, as 64 hexadecimal digits or in base64"
     ]
+
+
+def test_the_key_before_stands_beside_the_present_one(load: Callable[..., Loaded]) -> None:
+    before = "cd" * 32
+    both = load(GW_MASTER_KEY=KEY.hex(), GW_MASTER_KEY_PREVIOUS=before)
+    same = load(GW_MASTER_KEY=KEY.hex(), GW_MASTER_KEY_PREVIOUS=KEY.hex())
+
+    assert [key.reveal() for key in both.master_keys] == [KEY.hex(), before]
+    assert [key.reveal() for key in same.master_keys] == [KEY.hex()]
+
+
+def test_the_key_before_is_no_key_by_itself(faults: Callable[..., list[str]]) -> None:
+    assert faults(GW_MASTER_KEY_PREVIOUS="cd" * 32) == [
+        "GW_MASTER_KEY_PREVIOUS: is set without GW_MASTER_KEY: that has to be the present key"
+    ]
+    assert faults(GW_MASTER_KEY=KEY.hex(), GW_MASTER_KEY_PREVIOUS="short") == [
+        "GW_MASTER_KEY_PREVIOUS: must be 32 bytes, as 64 hexadecimal digits or in base64"
+    ]

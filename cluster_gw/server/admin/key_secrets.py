@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from cluster_gw.errors import ClientFault, ErrorBody
 from cluster_gw.server.admin.answers import invalid, told
-from cluster_gw.server.admin.editor import Change
+from cluster_gw.server.admin.editor import Change, Changes
 from cluster_gw.server.admin.items import Items
 from cluster_gw.server.admin.writing import read_fields, seen_version
 from cluster_gw.settings.key_secrets import fault_of_secret
@@ -50,42 +50,51 @@ class KeySecrets:
         """Give a key another secret, on all workers; requests under way end with the old one."""
         name: str = self._keys.find(request.path_params["id"])["id"]
         secret, is_forced = read_secret(await read_fields(request))
-        fields = self._desk.editor.sealed(name, secret, self._desk.now_ms())
+
+        def changes() -> list[Change]:
+            self._keys.find(name)
+            fields = self._desk.editor.sealed(name, secret, self._desk.now_ms())
+            return [Change(noun=KEY_SECRETS, id=name, fields=fields)]
+
+        changes()  # whoever has no master key hears of that first
         if not is_forced:
             await self._expect_readers()
-        return await self._write(request, Change(noun=KEY_SECRETS, id=name, fields=fields))
+        return await self._write(request, name, changes)
 
     async def revert(self, request: Request) -> Response:
         """Go back to the secret of the file; of a key that it has no more, forget the one here."""
         name: str = request.path_params["id"]
-        change = Change(noun=KEY_SECRETS, id=name, fields={}, remove=True)
+
+        def changes() -> list[Change]:
+            return [Change(noun=KEY_SECRETS, id=name, fields={}, remove=True)]
+
         is_known = any(key["id"] == name for key in self._desk.editor.shown()["keys"])
         if not is_known and name in self._stored():
-            await self._desk.editor.write([change], seen_version(request))
+            await self._desk.editor.write(changes, seen_version(request))
             return told({"id": name, "deleted": True}, self._desk.config_version)
         self._keys.find(name)
-        return await self._write(request, change)
+        return await self._write(request, name, changes)
 
     async def reseal(self, request: Request) -> Response:
         """Encrypt all of them under the present master key; the one before can be taken away."""
-        editor, seen = self._desk.editor, seen_version(request)
-        # By the version that was read: what somebody sets meanwhile must not be undone.
-        version = editor.version if seen is None else seen
-        changes = [
-            Change(noun=KEY_SECRETS, id=name, fields=fields)
-            for name, fields in editor.resealed().items()
-        ]
-        if changes:
+        editor, done = self._desk.editor, list[str]()
+
+        def changes() -> list[Change]:
+            found = editor.resealed()
+            done[:] = found
+            return [Change(noun=KEY_SECRETS, id=name, fields=one) for name, one in found.items()]
+
+        if changes():
             await self._expect_readers()
-        await editor.write(changes, version)
+        await editor.write(changes, seen_version(request))
         present = editor.master_keys[0]
         left = [name for name, one in self._stored().items() if one.get("master") != present]
-        document = {"resealed": [one.id for one in changes], "left": left}
+        document = {"resealed": done, "left": left}
         return told(document, self._desk.config_version)
 
-    async def _write(self, request: Request, change: Change) -> Response:
-        desk, name = self._desk, change.id
-        warnings = await desk.editor.write([change], seen_version(request))
+    async def _write(self, request: Request, name: str, changes: Changes) -> Response:
+        desk = self._desk
+        warnings = await desk.editor.write(changes, seen_version(request))
         provider = self._keys.find(name)["provider"]
         # At once for what is known already, and again for what late workers have met.
         forgotten = await desk.penalties.forget_refusals(provider, name)
