@@ -58,6 +58,7 @@ class Configuration:
             build_serving(self.settings, self.version, NO_TARGETS, base.version, self.secrets)
         )
         registry.on_read(self._read)
+        self._fit_log()
 
     @property
     def version(self) -> int:
@@ -129,6 +130,7 @@ class Configuration:
         before = {one.patch.name: one.faults for one in self._merged.dropped}
         past, self.secrets = self.secrets, secrets
         self._merged, self._shown = merged, None
+        self._fit_log()
         self.current.serving = serving
         for tell in self._listeners:
             tell()
@@ -160,6 +162,12 @@ class Configuration:
         put = self._registry.put
         put(catalog.CONFIG_PATCHES_DROPPED, value=len(self._merged.dropped))
         put(catalog.SECRETS_UNREAD, value=len(self.secrets.unread))
+        for event, count in self._log.limit.left_out.items():
+            put(catalog.LOG_LINES_SUPPRESSED, event, value=count)
+
+    def _fit_log(self) -> None:
+        limit = self.settings.telemetry.log_limit
+        self._log.limit.fit(limit.per_s, limit.burst)
 
 
 def watch_config(base: Tools, overlays: Overlays) -> ConfigWatch:

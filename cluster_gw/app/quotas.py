@@ -7,7 +7,7 @@ from cluster_gw.pipeline.quotas import Quotas
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.observing import Observing, Seen
 from cluster_gw.telemetry import catalog, events
-from cluster_gw.telemetry.events import Event
+from cluster_gw.telemetry.lines import Event
 
 SHARED_EVERY_S: Final = 60.0
 LOWER_EVERY_S: Final = 3600.0  # nobody changes a limit by the minute

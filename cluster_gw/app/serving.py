@@ -28,10 +28,10 @@ from cluster_gw.settings.sections import (
     AuthSettings,
     CacheSettings,
     GuardrailSettings,
-    RequestRecordSettings,
     SessionSettings,
     UpstreamSettings,
 )
+from cluster_gw.settings.telemetry import RequestRecordSettings
 from cluster_gw.settings.ways import proxy_secrets, ways_of
 from cluster_gw.units import BYTES_PER_KB, BYTES_PER_MB, MS_PER_S, ClientId, ComboId, KeyId
 from cluster_gw.upstream.pool import Reuse

@@ -249,7 +249,7 @@ class Worker:
         self._registry.put(catalog.LOG_LINES_DROPPED, value=self.log.lost_lines)
 
     async def _flush_log(self) -> None:
-        self.log.flush()
+        self.log.tidy()
 
     def _begin_drain(self) -> None:
         if self._current.is_draining:

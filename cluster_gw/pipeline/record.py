@@ -2,8 +2,6 @@
 
 from typing import Final, NamedTuple
 
-import msgspec
-
 from cluster_gw.core.outcome.trace import AttemptRecord
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
@@ -11,6 +9,7 @@ from cluster_gw.pipeline.holding import CLIENT_CODES
 from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.lines import AttemptLine, RequestLine
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import MOST_WAITING, Histogram, Registry
 from cluster_gw.units import US_PER_MS, US_PER_S
@@ -43,9 +42,13 @@ class Recorder:
         """Note a failed upstream call."""
         code = record.code.value if record.code else record.outcome.value
         self._registry.add(catalog.ATTEMPTS, target.route.provider, code)
+        suppressed = self._log.limit.ask(events.ATTEMPT_FAILED.name, target.route.provider, code)
+        if suppressed is None:
+            return
         self._log.hot(
-            events.AttemptLine(
+            AttemptLine(
                 event=events.ATTEMPT_FAILED.name,
+                suppressed=suppressed,
                 request_id=exchange.id,
                 attempt=record.ordinal,
                 provider=record.provider,
@@ -83,7 +86,10 @@ class Recorder:
             registry.add(catalog.EXHAUSTED, code)
         if exchange.ranking.moves:
             self._count_moves(exchange)
-        self._log.hot(_line(exchange, status, code, duration_s))
+        if code is None:
+            self._log.hot(_line(exchange, status, code, duration_s))
+        else:
+            self._tell_trouble(exchange, status, code, duration_s)
         if exchange.cached is None or not exchange.cached.is_replayed:
             self._keeper.note(exchange, status, code, now_s)
 
@@ -95,8 +101,30 @@ class Recorder:
         duration_s = self._clock.monotonic_s() - exchange.started_s
         self._registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
         self._observe(exchange, duration_s)
+        if code is None:
+            line = _line(exchange, status, code, duration_s)
+            line.cache = REPEATED
+            self._log.hot(line)
+        else:
+            self._tell_trouble(exchange, status, code, duration_s, REPEATED)
+
+    def _tell_trouble(
+        self,
+        exchange: Exchange,
+        status: int,
+        code: str,
+        duration_s: float,
+        cache: str | None = None,
+    ) -> None:
+        """Write the line of a request that failed, unless many of them say the same."""
+        suppressed = self._log.limit.ask(events.REQUEST_FINISHED.name, code)
+        if suppressed is None:
+            return
         line = _line(exchange, status, code, duration_s)
-        self._log.hot(msgspec.structs.replace(line, cache=REPEATED))
+        line.suppressed = suppressed
+        if cache is not None:
+            line.cache = cache
+        self._log.hot(line)
 
     def _count_moves(self, exchange: Exchange) -> None:
         for move in exchange.ranking.moves:
@@ -127,12 +155,10 @@ class Recorder:
                 histogram.count()
 
 
-def _line(
-    exchange: Exchange, status: int, code: str | None, duration_s: float
-) -> events.RequestLine:
+def _line(exchange: Exchange, status: int, code: str | None, duration_s: float) -> RequestLine:
     spent, served = exchange.spent, exchange.served_by
     first_byte_s, cached = spent.first_byte_s, exchange.cached
-    return events.RequestLine(
+    return RequestLine(
         event=events.REQUEST_FINISHED.name,
         request_id=exchange.id,
         client=exchange.client,

@@ -62,7 +62,7 @@ class RoutingPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Of which requests records are kept; see `settings.sections.RequestRecordSettings`."""
+    """Of which requests records are kept; see `settings.telemetry.RequestRecordSettings`."""
 
     per_s: float = 10.0
     notable_per_s: float = 20.0

@@ -27,11 +27,11 @@ from cluster_gw.settings.sections import (
     Section,
     ServerSettings,
     SessionSettings,
-    TelemetrySettings,
     UnifySettings,
     UpstreamSettings,
 )
 from cluster_gw.settings.strategies import DEFAULT_STRATEGIES
+from cluster_gw.settings.telemetry import TelemetrySettings
 
 ComboName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 Dimensions = Annotated[int, Meta(ge=1, le=65_536)]

@@ -321,25 +321,6 @@ class AuthSettings(Section, frozen=True, kw_only=True):
     trusted_proxies: tuple[Name, ...] = ()
 
 
-class RequestRecordSettings(Section, frozen=True, kw_only=True):
-    """Of how many requests it is kept for a while why they went where they went.
-
-    Attributes:
-        per_s: requests a second and worker that went as they should; after a while without any, 100
-            at once. 0 keeps none of them.
-        notable_per_s: the same of those that failed, fell back, asked for detail or were served
-            without Redis.
-        kept: of each kind over all workers; the oldest go first. One takes 1 to 7 kB of Redis, more
-            where many routes were called or skipped.
-        ttl_s: how long each is kept.
-    """
-
-    per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 10.0
-    notable_per_s: Annotated[float, Meta(ge=0.0, le=1000.0)] = 20.0
-    kept: Annotated[int, Meta(ge=16, le=1_000_000)] = 4096
-    ttl_s: Annotated[float, Meta(ge=60.0, le=604_800.0)] = 3600.0
-
-
 class SessionSettings(Section, frozen=True, kw_only=True):
     """What is kept of conversations for their next requests, in the Redis of `redis.cache_url`.
 
@@ -363,21 +344,3 @@ class SessionSettings(Section, frozen=True, kw_only=True):
     handoff_ttl_s: Annotated[float, Meta(ge=1.0, le=604_800.0)] = 10_800.0
     max_record_kb: Annotated[int, Meta(ge=1, le=4096)] = 64
     max_mb: Annotated[float, Meta(gt=0.0, le=1_048_576.0)] = 256.0
-
-
-class TelemetrySettings(Section, frozen=True, kw_only=True):
-    """Logs, metrics and how much of a fallback is shown to everybody.
-
-    Attributes:
-        log: `json` for programs, `text` for people; `NO_COLOR` switches colours off.
-        metrics: whether `/metrics` is served.
-        otlp_endpoint: where traces go.
-        fallback_detail: whether `X-Fallback-Detail` is sent to everybody.
-        request_records: of which requests the ranking is kept.
-    """
-
-    log: Literal["json", "text"] = "json"
-    metrics: bool = True
-    otlp_endpoint: Name | None = None
-    fallback_detail: bool = False
-    request_records: RequestRecordSettings = RequestRecordSettings()

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cluster_gw.telemetry.events import Event, Level
+from cluster_gw.telemetry.lines import Event, Level
 
 GROUP_READY: Final = Event(
     name="group.ready",

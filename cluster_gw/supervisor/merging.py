@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from cluster_gw.supervisor.control import Readiness, SnapshotAge
-from cluster_gw.telemetry.catalog import METRICS, Merge
+from cluster_gw.telemetry.catalog import METRICS
+from cluster_gw.telemetry.metric import Merge
 from cluster_gw.telemetry.registry import Family, Sample, Snapshot
 
 GAUGE: Final = "gauge"

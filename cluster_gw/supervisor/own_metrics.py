@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cluster_gw.telemetry import catalog
-from cluster_gw.telemetry.catalog import Metric
+from cluster_gw.telemetry.metric import Metric
 from cluster_gw.telemetry.registry import Family, Sample
 
 

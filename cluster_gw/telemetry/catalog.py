@@ -4,42 +4,15 @@ Label values come from the configuration (combos, providers, models, hashed ids)
 enumerations, never from a request.
 """
 
-from enum import StrEnum
 from typing import Final
 
-import msgspec
+from cluster_gw.telemetry.metric import Merge, Metric, MetricKind
 
 LATENCY_BUCKETS_S: Final = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
 )  # fmt: skip
 EVENT_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 OVERHEAD_BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
-
-
-class MetricKind(StrEnum):
-    """How samples of a family add up."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-class Merge(StrEnum):
-    """What the samples of several workers become in the metrics of their group."""
-
-    SUM = "sum"
-    MAX = "max"
-
-
-class Metric(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One metric family; declared once, so it is compared and looked up by identity."""
-
-    name: str
-    kind: MetricKind
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-    merge: Merge = Merge.SUM
 
 
 def _counter(name: str, text: str, *labels: str) -> Metric:
@@ -374,6 +347,11 @@ USAGE_DROPPED: Final = _counter(
 )
 LOG_LINES_DROPPED: Final = _counter(
     "gw_log_lines_dropped_total", "Log lines given up: nobody read the log, or not fast enough."
+)
+LOG_LINES_SUPPRESSED: Final = _counter(
+    "gw_log_lines_suppressed_total",
+    "Log lines of a trouble that came too fast and were left out, by event.",
+    "event",
 )
 DRAINING: Final = _gauge(
     "gw_draining_workers_count", "Workers that take no new requests and end open ones."

@@ -1,89 +1,18 @@
 """Every log event, declared once: `noun.past_participle`, its level and its fields.
 
-Numbers carry units in their names. Never a prompt, an answer, a header or a secret.
+Numbers carry units in their names. Never a prompt, an answer, a header or a secret. Lines of one
+trouble that come too fast are left out; the next one says how many, as `suppressed`.
 """
 
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-
-class Level(StrEnum):
-    """info: a state changed; warning: a human may look; error: a human must."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of log line."""
-
-    name: str
-    level: Level
-    help: str
-    fields: tuple[str, ...] = ()
+from cluster_gw.telemetry.lines import AttemptLine, Event, HotLine, Level, RequestLine
 
 
 def _event(name: str, level: Level, text: str, *fields: str) -> Event:
     return Event(name=name, level=level, help=text, fields=fields)
-
-
-class HotLine(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A log line of the request path: encoded as it is, members at their default left out."""
-
-    event: str
-    level: str = ""
-    timestamp: str = ""
-
-
-class RequestLine(HotLine, kw_only=True, omit_defaults=True):
-    """One request; durations in ms, `status` 499 when the client left first.
-
-    `score` is that of the last route called, `snapshot` the version that was ranked by; `cache`
-    tells what the response cache was to it, or `idempotency`.
-    """
-
-    request_id: str
-    client: str
-    combo: str
-    strategy: str
-    status: int
-    code: str | None = None
-    stream: bool
-    route: str | None = None
-    key: str | None = None
-    score: float | None = None
-    snapshot: int = 0
-    attempts: int
-    duration_ms: float
-    first_byte_ms: float | None = None
-    redis_ms: float
-    upstream_ms: float
-    tokens: int
-    tokens_source: str
-    cache: str | None = None
-
-
-class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_class": "class"}):
-    """One failed upstream call.
-
-    What the upstream wrote is not here, only in the client's answer: vendors quote the prompt.
-    """
-
-    request_id: str
-    attempt: int
-    provider: str
-    model: str
-    key: str
-    outcome: str
-    failure_class: str | None = None
-    code: str | None = None
-    reason: str | None = None
-    status: int | None = None
-    duration_ms: int
-    sent: str
 
 
 def _hot(name: str, text: str, line: type[HotLine]) -> Event:
@@ -387,6 +316,14 @@ LOG_INTERRUPTED: Final = _event(
     Level.WARNING,
     "Whoever reads the log did not keep up: so many lines are missing here.",
     "count",
+)
+LOG_THINNED: Final = _event(
+    "log.thinned",
+    Level.INFO,
+    "A trouble is over, or the worker ends: so many of its last lines were left out of the log.",
+    "of",
+    "reason",
+    "suppressed",
 )
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"

@@ -9,18 +9,21 @@ never raised: what an event reports must happen all the same.
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final
 
 import msgspec
 import structlog
 
-from cluster_gw.telemetry.events import LOG_INTERRUPTED, Event, HotLine, Level
+from cluster_gw.telemetry.events import LOG_INTERRUPTED, LOG_THINNED
+from cluster_gw.telemetry.line_limit import REST_S, LineLimit
+from cluster_gw.telemetry.lines import Event, HotLine, Level
 from cluster_gw.telemetry.log_output import BufferedOutput, DirectOutput, Output, standard_error
 from cluster_gw.telemetry.text_line import text_line
 from cluster_gw.units import US_PER_S
 
 MAX_BUFFER_LINES: Final = 256
+REQUEST_ID: Final = "request_id"
 NS_PER_S: Final = 1_000_000_000
 NS_PER_US: Final = 1000
 
@@ -35,9 +38,20 @@ class Log:
             that a reader who stalls stops nobody. See `close`.
         console: lines are text for people instead of JSON, coloured on a terminal unless `NO_COLOR`
             is set.
+        monotonic_s: clock by which lines of a trouble are limited.
+
+    Attributes:
+        limit: of lines of one trouble.
     """
 
-    def __init__(self, stream: IO[bytes] | None = None, *, console: bool = False) -> None:
+    def __init__(
+        self,
+        stream: IO[bytes] | None = None,
+        *,
+        console: bool = False,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limit = LineLimit(monotonic_s)
         self._unwritable_lines = 0
         self._output: Output = (
             DirectOutput(stream) if stream is not None else BufferedOutput(standard_error())
@@ -64,7 +78,16 @@ class Log:
         return self._unwritable_lines + self._output.lost_lines
 
     def event(self, event: Event, **fields: Any) -> None:
-        """Write a state change at once, after whatever the buffer holds."""
+        """Write a state change at once, after whatever the buffer holds.
+
+        Warnings and errors of one trouble that come too fast are left out, see `LineLimit`.
+        """
+        if event.level is not Level.INFO:
+            left_out = self.limit.ask(event.name, *_reason(fields))
+            if left_out is None:
+                return
+            if left_out:
+                fields["suppressed"] = left_out
         self.flush()
         try:
             match event.level:
@@ -96,10 +119,20 @@ class Log:
             lines, self._lines = self._lines, []
             self._write(b"\n".join(lines))
 
+    def tidy(self) -> None:
+        """Write the buffered lines, and what was left out of troubles that are over."""
+        self._tell_thinned(REST_S)
+        self.flush()
+
     def close(self) -> None:
         """Write what is left, for at most a second; the last call."""
+        self._tell_thinned(0.0)
         self.flush()
         self._output.close()
+
+    def _tell_thinned(self, rest_s: float) -> None:
+        for event, reason, count in self.limit.take_over(rest_s):
+            self.event(LOG_THINNED, of=event, reason=reason, suppressed=count)
 
     def _tell_gap(self) -> None:
         """Say where lines are missing, and how many, before those that go on."""
@@ -117,6 +150,11 @@ class _Lines:
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self.info = self.warning = self.error = write
+
+
+def _reason(fields: Mapping[str, Any]) -> Iterator[str]:
+    """What makes a line tell the same trouble as another: its words, but not of which request."""
+    return (text for name, text in fields.items() if isinstance(text, str) and name != REQUEST_ID)
 
 
 def _encode_text(fields: Any, *, colors: bool) -> bytes:

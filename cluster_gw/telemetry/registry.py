@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from cluster_gw.telemetry.catalog import METRICS, Metric, MetricKind
+from cluster_gw.telemetry.catalog import METRICS
+from cluster_gw.telemetry.metric import Metric, MetricKind
 
 MOST_WAITING: Final = 1024  # observations of a histogram that are not counted yet
 

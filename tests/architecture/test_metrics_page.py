@@ -6,7 +6,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster_gw.supervisor.merging import render
-from cluster_gw.telemetry.catalog import METRICS, Metric, MetricKind
+from cluster_gw.telemetry.catalog import METRICS
+from cluster_gw.telemetry.metric import Metric, MetricKind
 from cluster_gw.telemetry.registry import Registry
 
 NAME = re.compile(r"gw(_[a-z0-9]+)+")

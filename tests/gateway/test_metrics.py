@@ -11,6 +11,7 @@ from cluster_gw.settings import load_bytes
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
 from cluster_gw.telemetry.labels import hashed
+from cluster_gw.telemetry.metric import Metric, MetricKind
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
@@ -28,7 +29,7 @@ TALK: Final[dict[str, Any]] = {
 }
 
 
-def samples(gateway: Gateway, metric: catalog.Metric) -> dict[tuple[str, ...], float]:
+def samples(gateway: Gateway, metric: Metric) -> dict[tuple[str, ...], float]:
     """The samples of a metric, by their labels in the declared order."""
     (family,) = (f for f in gateway.registry.snapshot().families if f.name == metric.name)
     return {tuple(sample.labels.values()): sample.value for sample in family.samples}
@@ -178,7 +179,7 @@ async def test_what_never_happened_is_told_as_nought(start: Start) -> None:
     counters = [
         metric
         for metric in catalog.METRICS
-        if metric.kind is catalog.MetricKind.COUNTER and not metric.labels
+        if metric.kind is MetricKind.COUNTER and not metric.labels
     ]
     assert [metric.name for metric in counters if samples(gateway, metric).keys() != {()}] == []
     assert samples(gateway, catalog.CRASHES) == {(): 0}

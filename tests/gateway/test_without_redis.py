@@ -10,7 +10,7 @@ import pytest
 
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
-from cluster_gw.telemetry.catalog import Metric
+from cluster_gw.telemetry.metric import Metric
 from tests.fakes.gateway import Gateway, provider
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.waiting import until_soon

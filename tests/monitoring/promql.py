@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from ruamel.yaml import YAML
 
-from cluster_gw.telemetry.catalog import METRICS, Metric, MetricKind
+from cluster_gw.telemetry.catalog import METRICS
+from cluster_gw.telemetry.metric import Metric, MetricKind
 from tests.architecture.source_tree import ROOT
 
 FILES: Final = ROOT / "helm/cluster-gw/files"

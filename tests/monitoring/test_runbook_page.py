@@ -8,7 +8,8 @@ from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.store.keys import Keys
 from cluster_gw.supervisor import events as of_groups
 from cluster_gw.telemetry.catalog import METRICS
-from cluster_gw.telemetry.events import EVENTS, Event
+from cluster_gw.telemetry.events import EVENTS
+from cluster_gw.telemetry.lines import Event
 from tests.monitoring.promql import rules
 from tests.monitoring.runbook import Entry, entries
 

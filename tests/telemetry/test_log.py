@@ -7,7 +7,8 @@ import sys
 import msgspec
 import pytest
 
-from cluster_gw.telemetry.events import EVENTS, REQUEST_FINISHED, WORKER_STARTED, RequestLine
+from cluster_gw.telemetry.events import EVENTS, REQUEST_FINISHED, WORKER_STARTED
+from cluster_gw.telemetry.lines import RequestLine
 from cluster_gw.telemetry.log import MAX_BUFFER_LINES, Log
 from cluster_gw.telemetry.text_line import text_line
 

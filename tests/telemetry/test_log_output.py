@@ -8,7 +8,8 @@ import sys
 import msgspec
 import pytest
 
-from cluster_gw.telemetry.events import LOG_INTERRUPTED, REQUEST_FINISHED, HotLine
+from cluster_gw.telemetry.events import LOG_INTERRUPTED, REQUEST_FINISHED
+from cluster_gw.telemetry.lines import HotLine
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.log_output import MAX_BUFFER_BYTES, BufferedOutput
 

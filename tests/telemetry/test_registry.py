@@ -5,8 +5,8 @@ from cluster_gw.telemetry.catalog import (
     REQUEST_SECONDS,
     REQUESTS,
     WORKERS,
-    MetricKind,
 )
+from cluster_gw.telemetry.metric import MetricKind
 from cluster_gw.telemetry.registry import MOST_WAITING, Registry
 
 
