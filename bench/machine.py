@@ -32,7 +32,7 @@ def tree_usage(root: int) -> Usage:
     CPU is counted to 10 ms by most kernels: measure over seconds.
     """
     ticks = pages = largest = 0
-    for pid in _tree(root):
+    for pid in tree_of(root):
         fields = _stat(pid)
         if fields is None:
             continue
@@ -42,7 +42,8 @@ def tree_usage(root: int) -> Usage:
     return Usage(ticks * TICK_S, pages * PAGE_BYTES / MB_BYTES, largest * PAGE_BYTES / MB_BYTES)
 
 
-def _tree(root: int) -> set[int]:
+def tree_of(root: int) -> set[int]:
+    """A process and all its descendants that live now."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))) is not None:

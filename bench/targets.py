@@ -132,12 +132,17 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     process.wait(STOP_TIMEOUT_S)
 
 
-def first_answer_s(target: Target, process: subprocess.Popen[bytes], body: bytes) -> float | None:
+def first_answer_s(
+    target: Target,
+    process: subprocess.Popen[bytes],
+    body: bytes,
+    timeout_s: float = START_TIMEOUT_S,
+) -> float | None:
     """Seconds until the target answered a request with 200; None when it never did."""
     began = time.monotonic()
     headers = {"content-type": "application/json"}
     headers |= dict(line.split(": ", 1) for line in target.headers)
-    while time.monotonic() - began < START_TIMEOUT_S and process.poll() is None:
+    while time.monotonic() - began < timeout_s and process.poll() is None:
         connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=3)
         try:
             connection.request("POST", target.path.format(upstream="19100"), body, headers)

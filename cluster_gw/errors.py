@@ -11,11 +11,12 @@ Expected results of single steps (a refusal, a rejected peek) are values, not ex
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 import msgspec
 
 
+@final
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     """The one error object, before it is rendered in a dialect."""
 

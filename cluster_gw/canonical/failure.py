@@ -5,6 +5,7 @@ produce faults; they must not know what a fault means for breaker, cooldown or t
 """
 
 from enum import StrEnum
+from typing import final
 
 import msgspec
 
@@ -57,6 +58,7 @@ class FailureClass(StrEnum):
     UNKNOWN = "unknown"
 
 
+@final
 class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Facts of one failed upstream call.
 

@@ -95,7 +95,7 @@ class Admitter:
                 asked_at_s = clock_s()
         finally:
             exchange.spent.redis_s += clock_s() - started_s
-        if isinstance(answer, Refusal):
+        if type(answer) is Refusal:
             exchange.is_degraded |= self._admissions.is_alone(target.limits)
             self._registry.add(REFUSALS, target.route.provider, answer.gate.value)
             if answer.scope == SCOPE_CLIENT:

@@ -36,7 +36,7 @@ from cluster_gw.pipeline.opened import AnswerBytes, AttemptPlan, Broken, Opened,
 from cluster_gw.pipeline.targets import Target
 from cluster_gw.pipeline.translation import Amended, foreign_answer, headers_with, request_body
 from cluster_gw.pipeline.vectors import fitted
-from cluster_gw.pipeline.watchdog import NEVER_S, Watchdog
+from cluster_gw.pipeline.watchdog import CONNECT_TIMEOUT, HEADERS_TIMEOUT, NEVER_S, STALL, Watchdog
 from cluster_gw.providers.base import StreamDecoder
 from cluster_gw.store.admission import Lease
 from cluster_gw.units import MS_PER_S
@@ -88,7 +88,8 @@ class Attempt:
     ) -> None:
         self.target = target
         self.lease = lease
-        self.started_s = clock.monotonic_s()
+        clock_s = clock.monotonic_s
+        self.started_s = clock_s()
         self.dog = Watchdog(alarms)
         self.tally = Tally(exchange.request.choices)
         self._exchange = exchange
@@ -109,13 +110,13 @@ class Attempt:
         """Call the upstream and wait for an answer; see `Opened` for what may come back."""
         self._bound()
         # The next bound there will mostly be: its timer is made only once.
-        self.dog.limit(self.started_s + self._headers_wait_s, FaultKind.HEADERS_TIMEOUT)
+        self.dog.limit(self.started_s + self._headers_wait_s, HEADERS_TIMEOUT)
         opened: Opened | None = None
         try:
             with self.dog:
                 opened = await self._call()
         finally:
-            if self._response is not None and not isinstance(opened, OpenStream):
+            if self._response is not None and type(opened) is not OpenStream:
                 self._response.close()
         if opened is None:
             # Before the head of an answer there was no output that could have been watched.
@@ -129,7 +130,7 @@ class Attempt:
         if self._exchange.deadline_s <= total_at_s:
             self.dog.cap(self._exchange.deadline_s, FaultKind.DEADLINE)
         else:
-            self.dog.cap(total_at_s, FaultKind.STALL)
+            self.dog.cap(total_at_s, STALL)
         hedge_at_s = self._plan.hedge_at_s
         if hedge_at_s is not None and hedge_at_s < min(self._exchange.deadline_s, total_at_s):
             self.dog.cap(hedge_at_s, FaultKind.HEDGE)
@@ -138,9 +139,9 @@ class Attempt:
         target, request, hints = self.target, self._exchange.request, self._exchange.hints
         timeouts = target.route.timeouts
         # Connecting has a bound of its own; the wait for headers starts when the call is sent.
-        self.dog.limit(NEVER_S, FaultKind.CONNECT_TIMEOUT)
+        self.dog.limit(NEVER_S, CONNECT_TIMEOUT)
         body = request_body(self._exchange, target, self.amended)
-        if isinstance(body, Fault):
+        if type(body) is Fault:
             return Broken(fault=body)
         is_large = len(body) >= COALESCE_BYTES
         call = UpstreamCall(
@@ -155,12 +156,13 @@ class Attempt:
         )
         post, consoles = self._upstream.post, target.consoles
         response = await (post_at(consoles, post, call) if consoles is not None else post(call))
-        if isinstance(response, DispatchLate):
+        if type(response) is DispatchLate:
             return response
-        if isinstance(response, Fault):
+        if type(response) is Fault:
             return Broken(fault=response)
         self._response = response
-        self.answered_s = self._clock.monotonic_s()
+        clock_s = self._clock.monotonic_s
+        self.answered_s = clock_s()
         if response.status != 200:  # noqa: PLR2004 - the only status that carries an answer
             return await self._error_answer(response)
         if request.stream:
@@ -179,12 +181,12 @@ class Attempt:
     async def _whole_answer(self, response: AnswerBytes) -> Opened:
         whole = response.take_all(MAX_ANSWER_BYTES)
         body = await self._whole_body(response) if whole is None else whole
-        if isinstance(body, Fault):
+        if type(body) is Fault:
             return Broken(fault=body, tally=self.tally)
         completion = self.target.codec.decode_completion(
             body, response.content_type, self.target.secret
         )
-        if isinstance(completion, Fault):
+        if type(completion) is Fault:
             return Broken(fault=completion)
         request = self._exchange.request
         if request.embedding is not None:
@@ -195,7 +197,7 @@ class Attempt:
             completion, answer = mend_whole(self._exchange, self.target, completion)
         else:
             answer = foreign_answer(self._exchange, self.target, completion)
-        if isinstance(answer, Fault):
+        if type(answer) is Fault:
             return Broken(fault=answer, completion=completion)
         self.answer = answer
         return gated(self._exchange, completion)
@@ -245,7 +247,7 @@ class Attempt:
         peek = self._peek = self._new_peek()
         signs_of_life = 0
         while True:
-            self.dog.limit(self._peek_bound_s(peek), FaultKind.PEEK)
+            self.dog.limit(peek.next_deadline_ms() / MS_PER_S, FaultKind.PEEK)
             chunk = await response.read_chunk()
             if isinstance(chunk, Fault):
                 return Broken(fault=chunk, tally=self.tally)
@@ -362,9 +364,6 @@ class Attempt:
             choices=self._exchange.request.choices,
         )
 
-    def _peek_bound_s(self, peek: Peek) -> float:
-        return peek.next_deadline_ms() / MS_PER_S
-
     def _timed_out(self) -> Fault:
         kind = self.dog.fired or FaultKind.STALL
         if kind is FaultKind.PEEK and self._peek is not None:
@@ -383,8 +382,8 @@ class Attempt:
 
     def _note_sent(self) -> None:
         self.dispatched = True
-        bound_s = self._clock.monotonic_s() + self._headers_wait_s
-        self.dog.limit(bound_s, FaultKind.HEADERS_TIMEOUT)
+        clock_s = self._clock.monotonic_s
+        self.dog.limit(clock_s() + self._headers_wait_s, HEADERS_TIMEOUT)
 
     def _note_begun(self) -> None:
         """A large request has begun to leave."""

@@ -20,7 +20,7 @@ from cluster_gw.core.limits.estimate import (
     raised_at_most,
     ratios_of,
 )
-from cluster_gw.core.outcome.charge import Charge, TokenSource
+from cluster_gw.core.outcome.charge import REPORTED, Charge
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.pair import Pair
 from cluster_gw.pipeline.targets import Target
@@ -76,7 +76,7 @@ class Estimator:
     def teach(self, exchange: Exchange, charge: Charge) -> None:
         """Take the fact of a whole answer; what was only estimated teaches nothing."""
         pair = exchange.pair
-        if pair is None or charge.source is not TokenSource.REPORTED:
+        if pair is None or charge.source is not REPORTED:
             return
         output_tokens = charge.output_tokens
         pair.lesson.note(exchange.context.demand, charge.tokens - output_tokens, output_tokens)

@@ -4,6 +4,7 @@ It serves every surface, buffered and streamed alike; a buffered answer is a str
 its end. The only step back of the walk (8 to 6) happens here.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -148,6 +149,8 @@ class Failover:
                 return StopReason.NO_CANDIDATE
 
     def _stop_reason(self) -> StopReason | None:
+        if not self._index and self._exchange.deadline_s == math.inf:
+            return None
         now_s = self._clock.monotonic_s()
         if now_s >= self._exchange.deadline_s:
             return StopReason.DEADLINE
@@ -163,12 +166,12 @@ class Failover:
             admitted = await self._shell.admitter.admit(self._exchange, target)
             if admitted is None:
                 return None
-            if isinstance(admitted, Refusal):
+            if type(admitted) is Refusal:
                 self._refused.append((target, admitted))
                 return None
             self._turn.leave()
             answer = await self._attempt(target, admitted.lease, admitted.asked_at_s)
-            if not isinstance(answer, DispatchLate):
+            if type(answer) is not DispatchLate:
                 return answer
         return self._fail(target, None, Broken(fault=LATE), self._clock.monotonic_s())
 
@@ -190,11 +193,13 @@ class Failover:
             if target.recalls is not None or self._exchange.session is not None:
                 await self._shell.sessions.prepare(self._exchange, attempt)
             opened = await attempt.open()
-            self._exchange.spent.upstream_s += self._clock.monotonic_s() - attempt.started_s
+            clock_s = self._clock.monotonic_s
+            took_s = clock_s() - attempt.started_s
+            self._exchange.spent.upstream_s += took_s
             if attempt.answered_s:
                 self._shell.quotas.note(target, lease, attempt)
             if isinstance(opened, Completion):
-                await self._answer(attempt, opened)
+                await self._answer(attempt, opened, round(took_s * MS_PER_S))
             elif isinstance(opened, OpenStream):
                 await self._relay(attempt, opened)
             elif isinstance(opened, Broken):
@@ -220,11 +225,9 @@ class Failover:
             hedge_at_s=None if hedge_ms is None else asked_at_s + hedge_ms / MS_PER_S,
         )
 
-    async def _answer(self, attempt: Attempt, completion: Completion) -> None:
+    async def _answer(self, attempt: Attempt, completion: Completion, latency_ms: int) -> None:
         exchange, accounts = self._exchange, self._shell.accounts
-        accounts.completed(
-            exchange, attempt.lease, completion, latency_ms=self._ms_since(attempt.started_s)
-        )
+        accounts.completed(exchange, attempt.lease, completion, latency_ms=latency_ms)
         self._settled(attempt.target)
         remember(self._shell.memory, exchange, attempt.target, completion.kept_as)
         if attempt.heard is not None:
@@ -234,9 +237,10 @@ class Failover:
         record = self._served_by(attempt, completion.usage)
         exchange.records.append(record)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=False)
-        extensions = self._extensions(record)
+        extensions = self._extensions(record) if exchange.hints.detail else None
         target, answer = attempt.target, attempt.answer
-        body = answer_body(exchange, target, completion, answer, extensions, self._now_s())
+        created_s = 0 if answer is None else self._now_s()
+        body = answer_body(exchange, target, completion, answer, extensions, created_s)
         if exchange.hold is not None:
             await accounts.finish(exchange)
         if not self._reply.whole_now(200, headers, body):
@@ -246,7 +250,7 @@ class Failover:
         exchange = self._exchange
         record = self._served_by(attempt, None)
         headers = headers_of(exchange, attempt.target, self._clock, is_stream=True)
-        extensions = self._extensions(record)
+        extensions = self._extensions(record) if exchange.hints.detail else None
         encoder = self.encoder_of(exchange, attempt.target, self._now_s(), anew=stream.anew)
         relay = Relay(exchange, attempt, stream, encoder, clock=self._clock, extensions=extensions)
         try:
@@ -263,10 +267,8 @@ class Failover:
     def _now_s(self) -> int:
         return self._clock.wall_ms() // MS_PER_S
 
-    def _extensions(self, record: AttemptRecord) -> dict[str, Any] | None:
-        """Members of our own for the answer; None when the client did not ask for them."""
-        if not self._exchange.hints.detail:
-            return None
+    def _extensions(self, record: AttemptRecord) -> dict[str, Any]:
+        """Members of our own for the answer of a client that asked for them."""
         return detail_extensions(self._exchange, record, self._clock.wall_ms())
 
     async def _end_well(self, attempt: Attempt, relay: Relay, record: AttemptRecord) -> None:
@@ -275,7 +277,7 @@ class Failover:
             exchange,
             attempt.lease,
             attempt.tally,
-            latency_ms=self._ms_since(attempt.started_s),
+            latency_ms=self._ms(self._clock.monotonic_s() - attempt.started_s),
             first_byte_ms=record.duration_ms,
         )
         self._settled(attempt.target)
@@ -310,7 +312,8 @@ class Failover:
 
     def _served_by(self, attempt: Attempt, usage: Usage | None) -> AttemptRecord:
         """Note that this attempt gives the answer, from now on."""
-        exchange, now_s = self._exchange, self._clock.monotonic_s()
+        exchange, clock_s = self._exchange, self._clock.monotonic_s
+        now_s = clock_s()
         exchange.served_by = attempt.target
         exchange.spent.first_byte_s = now_s - exchange.started_s
         return record_success(exchange, attempt.target, attempt.started_s, now_s, usage)
@@ -392,9 +395,6 @@ class Failover:
             self._backlog.put_back(target for target, _ in self._refused)
             self._refused.clear()
         return may_try
-
-    def _ms_since(self, at_s: float) -> int:
-        return self._ms(self._clock.monotonic_s() - at_s)
 
     def _ms(self, at_s: float) -> int:
         return round(at_s * MS_PER_S)

@@ -57,7 +57,10 @@ def answer_headers(
 
 def fallback_headers(exchange: Exchange) -> list[tuple[bytes, bytes]]:
     """Count and trail of failed attempts, on good and bad answers alike; empty without failures."""
-    failed = [record for record in exchange.records if record.code is not None]
+    records = exchange.records
+    if not records or (len(records) == 1 and records[0].code is None):
+        return []
+    failed = [record for record in records if record.code is not None]
     if not failed:
         return []
     headers = [

@@ -92,10 +92,10 @@ class Led(Failover):
             self._keep(self._relayed, None)
         await super()._finish(relay, last)
 
-    async def _answer(self, attempt: Attempt, completion: Completion) -> None:
+    async def _answer(self, attempt: Attempt, completion: Completion, latency_ms: int) -> None:
         self._share(attempt)
         self._keep(attempt, completion)
-        await super()._answer(attempt, completion)
+        await super()._answer(attempt, completion, latency_ms)
 
     def _share(self, attempt: Attempt) -> None:
         """The answer is this one: whoever follows gets what has come of it, and what comes."""

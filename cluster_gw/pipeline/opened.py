@@ -1,6 +1,6 @@
 """What an attempt may come to, before anything of it is sent (room 8)."""
 
-from typing import Protocol
+from typing import Protocol, final
 
 import msgspec
 
@@ -39,6 +39,7 @@ class AnswerBytes(Protocol):
         """Ends it."""
 
 
+@final
 class OpenStream(msgspec.Struct, kw_only=True):
     """A committed stream: what was held, and the rest still to come.
 

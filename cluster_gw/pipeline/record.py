@@ -72,7 +72,8 @@ class Recorder:
             status: what the client got; 499 when it left first.
             code: the error code it got, in the status or inside the stream; None for an answer.
         """
-        now_s = self._clock.monotonic_s()
+        clock_s = self._clock.monotonic_s
+        now_s = clock_s()
         duration_s = now_s - exchange.started_s
         registry = self._registry
         registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
@@ -143,14 +144,15 @@ class Recorder:
                 overhead=self._registry.histogram(catalog.OVERHEAD_SECONDS),
                 redis=self._registry.histogram(catalog.REDIS_WAIT_SECONDS),
             )
-        times.whole.observe(duration_s)
-        times.redis.observe(spent.redis_s)
+        whole, first_byte, overhead, redis = times
+        whole.observe(duration_s)
+        redis.observe(spent.redis_s)
         first_byte_s = spent.first_byte_s
         if first_byte_s is not None:
-            times.first_byte.observe(first_byte_s)
+            first_byte.observe(first_byte_s)
             own_s = first_byte_s - spent.upstream_s - spent.waiting_s
-            times.overhead.observe(own_s if own_s > 0 else 0.0)
-        if len(times.overhead.waiting) >= MOST_WAITING or len(times.whole.waiting) >= MOST_WAITING:
+            overhead.observe(own_s if own_s > 0 else 0.0)
+        if len(overhead.waiting) >= MOST_WAITING or len(whole.waiting) >= MOST_WAITING:
             for histogram in times:
                 histogram.count()
 

@@ -16,7 +16,7 @@ class Reply:
         send: of the request (ASGI).
         write_now: sends a part of the body if that needs no waiting, None when the server has no
             such thing.
-        answer_now: the same for a whole answer.
+        answer_now: the same for a whole answer, whose length it adds to the headers.
 
     Attributes:
         status: what was sent, 0 while nothing was.
@@ -53,7 +53,6 @@ class Reply:
         """Send a complete answer without waiting; False when that is not possible now."""
         if self._answer_now is None:
             return False
-        headers = [*headers, (b"content-length", b"%d" % len(body))]
         if not self._answer_now(status, headers, body):
             return False
         self.status = status

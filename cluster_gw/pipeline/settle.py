@@ -11,15 +11,16 @@ from typing import Final
 from cluster_gw.canonical.events import Completion, Usage
 from cluster_gw.canonical.failure import FailureClass, Fault, FaultKind
 from cluster_gw.core.outcome.charge import (
+    NO_SOURCE,
     NOTHING_SENT,
     Charge,
-    TokenSource,
     charge_answer,
     charge_failure,
 )
 from cluster_gw.core.outcome.classify import Verdict
 from cluster_gw.core.outcome.tally import Tally
-from cluster_gw.core.routing.statistics import Result, Sample
+from cluster_gw.core.routing.statistics import SUCCESS as SUCCEEDED
+from cluster_gw.core.routing.statistics import Sample
 from cluster_gw.pipeline.attempt import Attempt
 from cluster_gw.pipeline.counting import Counting
 from cluster_gw.pipeline.exchange import Exchange
@@ -141,7 +142,7 @@ class Accounts:
         exchange.tokens, exchange.tokens_source = charge.tokens, charge.source
         self._holding.bill(exchange, lease.target, charge)
         sample = Sample(
-            result=Result.SUCCESS,
+            result=SUCCEEDED,
             output_tokens=charge.output_tokens,
             latency_ms=latency_ms,
             first_byte_ms=first_byte_ms,
@@ -163,7 +164,7 @@ class Accounts:
     ) -> None:
         """Settle a lease; `exchange` is whose use it is, None where nothing was used or failed."""
         provider = lease.target.provider
-        if charge.source is not TokenSource.NONE:
+        if charge.source is not NO_SOURCE:
             self._registry.add(TOKENS, provider, charge.source, value=charge.tokens)
             drift = abs(lease.estimate_tokens - charge.tokens)
             self._registry.add(SETTLE_DRIFT_TOKENS, provider, value=drift)

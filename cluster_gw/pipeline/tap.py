@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from cluster_gw.pipeline.reply import AnswerNow, Headers, Send, WriteNow
 
+LENGTH: Final = b"content-length"
 OF_THE_ANSWER: Final = frozenset(
     {b"content-type", b"cache-control", b"x-accel-buffering", b"x-gw-warnings"}
 )
@@ -65,7 +66,7 @@ class Tap:
         def answering(status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
             if answer_now is None or not answer_now(status, [*headers, *self._extra], body):
                 return False
-            self._begin(headers)
+            self._begin([*headers, (LENGTH, b"%d" % len(body))])
             self._add(body)
             return True
 
@@ -73,7 +74,7 @@ class Tap:
 
     def _begin(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self.headers = tuple([one for one in headers if one[0] in OF_THE_ANSWER])
-        self.is_stream = all(name != b"content-length" for name, _ in headers)
+        self.is_stream = all(name != LENGTH for name, _ in headers)
         self.news.set()
 
     def _add(self, part: bytes) -> None:

@@ -32,6 +32,7 @@ HEALTH_WORDS: Final[Mapping[Gate, str]] = MappingProxyType(
     }
 )
 
+SUCCESS: Final = AttemptOutcome.SUCCESS
 SCOPE_WORDS: Final[Mapping[str, str]] = MappingProxyType({SCOPE_CLIENT: "client's share"})
 
 
@@ -45,7 +46,7 @@ def record_success(
         provider=target.route.provider,
         model=target.route.subject,
         key_ordinal=exchange.key_ordinal(target),
-        outcome=AttemptOutcome.SUCCESS,
+        outcome=SUCCESS,
         started_ms=_ms(started_s - exchange.started_s),
         duration_ms=_ms(now_s - started_s),
         score=_score(exchange, target),

@@ -16,6 +16,7 @@ from cluster_gw.pipeline.targets import Target
 from cluster_gw.store.clients import Standing
 from cluster_gw.units import MS_PER_S
 
+OPENAI: Final = Dialect.OPENAI
 PREFIX: Final = b"anthropic-ratelimit-"
 
 
@@ -28,9 +29,11 @@ def headers_of(
     exchange: Exchange, target: Target, clock: Clock, *, is_stream: bool
 ) -> list[tuple[bytes, bytes]]:
     """All headers of a good answer; the same buffered and streamed."""
-    headers = answer_headers(exchange, target, clock.monotonic_s(), is_stream=is_stream)
+    spent_s = exchange.spent.first_byte_s
+    now_s = clock.monotonic_s() if spent_s is None else exchange.started_s + spent_s
+    headers = answer_headers(exchange, target, now_s, is_stream=is_stream)
     dialect = exchange.request.dialect
-    if dialect is not Dialect.OPENAI:
+    if dialect is not OPENAI:
         headers += id_headers(dialect, exchange.id)
         headers += limit_headers(dialect, exchange.standing, clock)
     return headers

@@ -72,9 +72,10 @@ def usage_of(usage: UsageBody | None) -> Usage | None:
     """Token counts, None when they are missing or all zero: some vendors send zeros for unknown."""
     if usage is None:
         return None
-    prompt = count(usage.prompt_tokens)
-    completion = count(usage.completion_tokens)
-    total = count(usage.total_tokens) or prompt + completion
+    prompt, completion, total = usage.prompt_tokens, usage.completion_tokens, usage.total_tokens
+    if not (prompt and completion and total and prompt > 0 and completion > 0 and total > 0):
+        prompt, completion = count(prompt), count(completion)
+        total = count(total) or prompt + completion
     if not total:
         return None
     prompt_details, details = usage.prompt_tokens_details, usage.completion_tokens_details

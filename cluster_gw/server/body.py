@@ -9,6 +9,9 @@ from cluster_gw.units import BYTES_PER_MB
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
+ReadNow = Callable[[int], bytes | None]
+
+ENCODING: Final = b"content-encoding"
 EXPECT: Final = b"expect"  # with it a body comes when it is asked for: reading asks
 BODY_WITHIN_S: Final = 60.0
 DRAIN_WITHIN_S: Final = 5.0
@@ -23,6 +26,21 @@ class ClientLeft:
 
 LEFT: Final = ClientLeft()
 TINY_BYTES: Final = 1024
+
+
+def body_at_hand(
+    read_now: ReadNow | None, headers: Mapping[bytes, bytes], max_bytes: int
+) -> bytes | None:
+    """The body, if there is one, all of it is here and may be read; else `read_body` finds out.
+
+    Args:
+        read_now: of the request (`server/cycle.READ_NOW`).
+        headers: names in lower case.
+        max_bytes: largest body accepted.
+    """
+    if read_now is None or ENCODING in headers:
+        return None
+    return read_now(max_bytes)
 
 
 async def read_body(
@@ -103,7 +121,7 @@ async def _read_rest(
 
 
 def _refuse_early(headers: Mapping[bytes, bytes], max_bytes: int) -> ErrorBody | None:
-    encoding = headers.get(b"content-encoding")
+    encoding = headers.get(ENCODING)
     if encoding is not None and encoding.strip().lower() not in {b"", b"identity"}:
         return ErrorBody(
             status=415,

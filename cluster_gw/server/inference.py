@@ -37,8 +37,16 @@ from cluster_gw.server.answers import (
     send_error,
 )
 from cluster_gw.server.auth import Client
-from cluster_gw.server.body import EXPECT, ClientLeft, Receive, drain_unread, read_body
-from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
+from cluster_gw.server.body import (
+    EXPECT,
+    ClientLeft,
+    ReadNow,
+    Receive,
+    body_at_hand,
+    drain_unread,
+    read_body,
+)
+from cluster_gw.server.cycle import ANSWER_NOW, READ_NOW, WRITE_NOW
 from cluster_gw.server.departure import watch_departure
 from cluster_gw.server.hints import decode_hints, echo_label, headers_of
 from cluster_gw.server.reading import read_request
@@ -78,6 +86,7 @@ class Arrival(msgspec.Struct, kw_only=True, gc=False):
     started_s: float
     reply: Reply
     receive: Receive
+    read_now: ReadNow | None = None
     cached: Cached | None = None
 
 
@@ -103,6 +112,7 @@ class Inference:
             started_s=deps.clock.monotonic_s(),
             reply=Reply(send, extensions.get(WRITE_NOW), extensions.get(ANSWER_NOW)),
             receive=receive,
+            read_now=extensions.get(READ_NOW),
         )
         current.in_flight += 1
         try:
@@ -127,19 +137,22 @@ class Inference:
         """Authenticate, read, decode and rank; nothing is reserved before all of it is well."""
         serving = arrival.serving
         client = serving.clients.identify(arrival.headers)
-        if isinstance(client, ErrorBody):
+        if type(client) is ErrorBody:
             refusal = await self._deps.guard.judge(client, arrival.scope, serving.strangers)
             await drain_unread(arrival.receive, arrival.headers)
             return refusal
         hints = decode_hints(arrival.headers, arrival.label, may_see_detail=client.detail)
-        if isinstance(hints, ErrorBody):
+        if type(hints) is ErrorBody:
             await drain_unread(arrival.receive, arrival.headers)
             return hints
-        body = await read_body(arrival.receive, arrival.headers, serving.max_body_bytes)
+        most_bytes = serving.max_body_bytes
+        body = body_at_hand(arrival.read_now, arrival.headers, most_bytes) or await read_body(
+            arrival.receive, arrival.headers, most_bytes
+        )
         if not isinstance(body, bytes):
             return body
         context = read_request(self._surface, serving, client, hints, body)
-        if isinstance(context, ErrorBody):
+        if type(context) is ErrorBody:
             return context
         if serving.runtime.cache.enabled or hints.cache:
             arrival.cached = self._deps.caches.ask(
@@ -157,7 +170,7 @@ class Inference:
             or context.request.continues
         ):
             recalled = await self._recall(context, strategy)
-        if isinstance(recalled, ErrorBody):
+        if type(recalled) is ErrorBody:
             return recalled
         inputs = StrategyInputs(
             cursor=recalled.cursor,

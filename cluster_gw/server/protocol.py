@@ -9,7 +9,7 @@ import asyncio
 import functools
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserUpgrade, parse_url
@@ -25,6 +25,7 @@ from uvicorn.server import ServerState
 from cluster_gw.errors import ErrorBody
 from cluster_gw.server.cycle import CloseDelimited, Cycle
 from cluster_gw.server.outbox import Outbox
+from cluster_gw.server.runner import Runner
 from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
@@ -76,6 +77,7 @@ class BoundedHead(HttpToolsProtocol):
         """Start the wait for the first head."""
         super().connection_made(transport)
         self._outbox = Outbox(self.loop, transport, self._written)
+        self._runner = Runner(self.loop, self.app, self.tasks)
         self._expect_head(self.head_within_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -84,6 +86,7 @@ class BoundedHead(HttpToolsProtocol):
             self._head_timer.cancel()
         self._stop_unread_timer()
         super().connection_lost(exc)
+        self._runner.close()
         for cycle in (self._answered, self.cycle, *(cycle for cycle, _ in self.pipeline)):
             if isinstance(cycle, Cycle) and not cycle.response_complete:
                 cycle.disconnected = True
@@ -158,7 +161,7 @@ class BoundedHead(HttpToolsProtocol):
         before, self.cycle = self.cycle, cycle
         if is_complete(before):
             self._answered = cycle
-            self._start_asgi_task(cycle, self.app)
+            self._runner.start(cycle)
         else:
             self.pipeline.appendleft((cycle, self.app))
 
@@ -204,9 +207,9 @@ class BoundedHead(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.flow.resume_reading()
             if self.pipeline:
-                cycle, app = self.pipeline.pop()
+                cycle = cast("Cycle", self.pipeline.pop()[0])
                 self._answered = cycle
-                self._start_asgi_task(cycle, app)
+                self._runner.start(cycle)
             else:
                 self._expect_head(self.timeout_keep_alive)
 

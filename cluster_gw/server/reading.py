@@ -24,7 +24,7 @@ def read_request(
         body: as it was sent.
     """
     request = surface.decode_request(body)
-    if isinstance(request, ErrorBody):
+    if type(request) is ErrorBody:
         return request
     routes = serving.runtime.catalog
     resolved = routes.resolve(request.model) if request.embedding is None else None

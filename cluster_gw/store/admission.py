@@ -169,12 +169,13 @@ class Admissions:
         if reply[1] != b"ok":
             raise ScriptContractError("a lease id was used again after it was settled")
         generation, is_trial, reserved_at_ms = reply[5:] or (0, 0, reply[4] * MS_PER_S)
+        clock_s = self._monotonic_s
         lease = self._heard[target] = Lease(
             id=lease_id,
             target=target,
-            estimate_tokens=demand.total_tokens,
+            estimate_tokens=demand.input_tokens + demand.output_tokens,
             prompt_tokens=demand.input_tokens,
-            admitted_at_s=self._monotonic_s(),
+            admitted_at_s=clock_s(),
             requests_left=reply[2],
             tokens_left=reply[3],
             second=reply[4],

@@ -9,7 +9,7 @@ from cluster_gw.errors import RecordUnreadableError, StoreLostError
 from cluster_gw.store.batches import Batches, reservations
 from cluster_gw.store.client import RedisClient
 from cluster_gw.store.lane import MissedError, Reply
-from cluster_gw.store.packing import ZERO, bulk
+from cluster_gw.store.packing import ZERO, bulk, four
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.store.replies import ScriptMissingError
 from cluster_gw.units import LeaseId
@@ -152,4 +152,10 @@ class Asking:
 
 def own_of(lease_id: LeaseId, demand: Demand, ttl_ms: int) -> bytes:
     """Pack what `reserve` is told of a lease; a longer life than a lease may have is cut."""
-    return bulk(lease_id, demand.total_tokens, demand.input_tokens, min(ttl_ms, LEASE_MAX_MS))
+    input_tokens = demand.input_tokens
+    return four(
+        lease_id,
+        str(input_tokens + demand.output_tokens),
+        str(input_tokens),
+        str(min(LEASE_MAX_MS, ttl_ms)),
+    )

@@ -4,7 +4,7 @@ Import them from `store.admission`; they live here so that its parts can share t
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
@@ -85,6 +85,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_local: bool = False
 
 
+@final
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a target was not admitted and how long until it may be; never an error.
 
@@ -98,6 +99,9 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     scope: str
     retry_after_ms: int
     is_held_back: bool = False
+
+
+FAILURE: Final = Evidence.FAILURE
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -118,7 +122,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def is_remembered(self) -> bool:
         """Whether it says something even of a target that nothing is recorded of."""
-        return self.cooldown is not None or self.evidence is Evidence.FAILURE
+        return self.cooldown is not None or self.evidence is FAILURE
 
 
 EXEMPT: Final = "exempt"  # a failure, if it is not forgiven

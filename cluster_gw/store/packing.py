@@ -67,6 +67,25 @@ def template_of(
     )
 
 
+def four(a: str, b: str, c: str, d: str) -> bytes:
+    """Pack four arguments of ASCII, as `bulk` does at twice the price.
+
+    Raises:
+        UnicodeEncodeError: one is not ASCII, so that its length in bytes is another.
+    """
+    return (
+        f"${len(a)}\r\n{a}\r\n${len(b)}\r\n{b}\r\n${len(c)}\r\n{c}\r\n${len(d)}\r\n{d}\r\n"
+    ).encode("ascii")
+
+
+def seven(a: str, b: str, c: str, d: str, e: str, f: str, g: str) -> bytes:
+    """Pack seven arguments of ASCII; see `four`."""
+    return (
+        f"${len(a)}\r\n{a}\r\n${len(b)}\r\n{b}\r\n${len(c)}\r\n{c}\r\n${len(d)}\r\n{d}\r\n"
+        f"${len(e)}\r\n{e}\r\n${len(f)}\r\n{f}\r\n${len(g)}\r\n{g}\r\n"
+    ).encode("ascii")
+
+
 def bulk(*values: str | int | bytes) -> bytes:
     """Pack arguments; at most nine at once cost least."""
     packed: bytes = hiredis.pack_command(values)  # type: ignore[arg-type] # its stub: 1-tuples

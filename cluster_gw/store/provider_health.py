@@ -116,7 +116,8 @@ class ProviderHealth:
 
     def succeeded(self, lease: Lease, rest_ms: int) -> None:
         """Note a success, and tell of it where there are doubts."""
-        provider, now_s = lease.target.host, self._monotonic_s()
+        provider, clock_s = lease.target.host, self._monotonic_s
+        now_s = clock_s()
         self._succeeded_s[provider] = now_s
         if self.trials.pop(lease.id, None) is not None or (
             self.outages.entries and self.outages.tells_success(provider, now_s)

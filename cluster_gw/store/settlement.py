@@ -24,7 +24,7 @@ from cluster_gw.store.lease import (
     outcome_text,
     slot_name,
 )
-from cluster_gw.store.packing import ZERO, Template, bulk
+from cluster_gw.store.packing import ZERO, Template, bulk, seven
 from cluster_gw.store.plan import Days, Plan
 from cluster_gw.store.usage import told_of
 from cluster_gw.units import LeaseId
@@ -171,15 +171,18 @@ class SettlementQueue:
             lease: None when the reply to its admission never came.
             heard: see `Entry`.
         """
-        own = bulk(
+        tokens = settlement.tokens
+        whose, used = told_of(plan, settlement)
+        own = seven(
             lease_id,
-            max(0, settlement.tokens),
-            int(settlement.counts_request),
+            str(tokens) if tokens > 0 else "0",
+            "1" if settlement.counts_request else "0",
             slot_name(lease.second if lease else 0),
             outcome_text(lease, settlement.health, plan.days),
-            *told_of(plan, settlement),
+            whose,
+            used,
         )
-        charges = settlement.counts_request or settlement.tokens > 0
+        charges = settlement.counts_request or tokens > 0
         entry = self._take(plan.settle, own, zone, heard=heard, charges=charges)
         if entry is None:
             return
@@ -314,7 +317,8 @@ class SettlementQueue:
             return None
         self.pending += 1
         self._idle.clear()
-        until_s = self._monotonic_s() + RETRY_FOR_S if charges else math.inf
+        clock_s = self._monotonic_s
+        until_s = clock_s() + RETRY_FOR_S if charges else math.inf
         return Entry(self, template, own, zone, until_s, heard)
 
     def _tell_again(self, told: Entry, age_s: float) -> None:

@@ -26,6 +26,7 @@ MAX_BUFFER_LINES: Final = 256
 REQUEST_ID: Final = "request_id"
 NS_PER_S: Final = 1_000_000_000
 NS_PER_US: Final = 1000
+INFO: Final = Level.INFO
 
 Encode = Callable[[Any], bytes]
 
@@ -102,7 +103,7 @@ class Log:
 
     def hot(self, line: HotLine) -> None:
         """Buffer one request or attempt line, stamped now."""
-        line.level = Level.INFO
+        line.level = INFO
         line.timestamp = _now()
         try:
             self._lines.append(self._encode_hot(line))

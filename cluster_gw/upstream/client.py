@@ -10,7 +10,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
@@ -67,6 +67,7 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return True
 
 
+@final
 class DispatchLate(msgspec.Struct, frozen=True):
     """The connection was ready only after `dispatch_before_s`; nothing was sent."""
 
@@ -146,14 +147,14 @@ class UpstreamClient:
         """
         key = (call.url, call.headers, call.way, call.method)
         line = self._lines.get(key) or self._add_line(call, key)
-        if isinstance(line, Fault):
+        if type(line) is Fault:
             return line
         pool = self._pool
         if pool is None:
             return unsent(FaultKind.CONNECT, "connect: client is closed")
         for _ in range(_MAX_STALE):
             connection = pool.take(line.place) or await self._dial(line.place, call)
-            if isinstance(connection, Fault):
+            if type(connection) is Fault:
                 return connection
             if call.on_written is not None:
                 connection.when_written(call.on_written)

@@ -1,11 +1,15 @@
 """One answer on one connection: what leaves, in how many writes, and who learns of a departure."""
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from uvicorn.server import ServerState
 
-from cluster_gw.server.cycle import WHEN_LEFT
+from cluster_gw.server.cycle import WHEN_LEFT, Cycle
 from tests.server.ports import exchange, served
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -191,3 +195,46 @@ async def test_nobody_is_told_of_a_client_that_leaves_with_its_whole_answer() ->
         await exchange(port, LAST_REQUEST)
 
     assert told == []
+
+
+HEADERS = st.lists(
+    st.tuples(
+        st.text(st.characters(min_codepoint=97, max_codepoint=122), min_size=1, max_size=9),
+        st.text(st.characters(max_codepoint=255), max_size=9),
+    ),
+    max_size=5,
+)
+
+
+class Connection:
+    """As much of a connection as a cycle needs to say a head."""
+
+    def __init__(self) -> None:
+        self.transport = self.flow = self.logger = self.loop = self
+        self.server_state = ServerState()
+        self.on_response_complete = lambda: None
+
+
+@given(headers=HEADERS, status=st.sampled_from([200, 204, 404, 503]), stays=st.booleans())
+def test_the_quick_head_says_what_the_other_says_or_nothing(
+    headers: list[tuple[str, str]], status: int, stays: bool
+) -> None:
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+
+    def cycle() -> Cycle:
+        scope = {"method": "POST"}
+        waits: Any = {"waits_for_continue": False, "keep_alive": stays}
+        return Cycle(scope, cast("Any", Connection()), cast("Any", None), **waits)
+
+    def said(head: Callable[[], bytes | None]) -> bytes | None:
+        try:
+            return head()
+        except RuntimeError:
+            return b"refused"
+
+    quick = said(lambda: cycle()._usual_head(status, pairs, 7))
+    slow = said(lambda: cycle()._encode_head(status, (*pairs, (b"content-length", b"7"))))
+
+    assert quick in {None, slow}
+    if stays and status == 200 and all(name != "connection" for name, _ in headers):
+        assert quick is not None

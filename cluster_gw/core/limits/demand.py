@@ -36,7 +36,9 @@ def estimate_demand(request: ChatRequest) -> Demand:
 
     Vectors are no output: embeddings take their input alone.
     """
-    text = sum([-(-count // CHARACTERS_PER_TOKEN) for count in request.input_characters])
+    text = 0
+    for count in request.input_characters:
+        text += -(-count // CHARACTERS_PER_TOKEN)
     if request.embedding is not None:
         return Demand(input_tokens=text + sum(request.embedding.token_counts), output_tokens=0)
     per_choice = min(request.max_tokens or DEFAULT_OUTPUT_TOKENS, OUTPUT_RESERVE_CAP_TOKENS)

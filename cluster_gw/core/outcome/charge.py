@@ -46,8 +46,10 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasoning_tokens: int = 0
 
 
-NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=TokenSource.NONE)
-NO_TOKENS: Final = Charge(counts_request=True, tokens=0, source=TokenSource.NONE)
+NO_SOURCE: Final = TokenSource.NONE
+REPORTED: Final = TokenSource.REPORTED  # a name of the module is found ten times sooner
+NOTHING_SENT: Final = Charge(counts_request=False, tokens=0, source=NO_SOURCE)
+NO_TOKENS: Final = Charge(counts_request=True, tokens=0, source=NO_SOURCE)
 
 
 def is_believable(usage: Usage | None) -> TypeGuard[Usage]:
@@ -69,7 +71,7 @@ def charge_answer(usage: Usage | None, characters: int, demand: Demand) -> Charg
         return Charge(
             counts_request=True,
             tokens=usage.total_tokens,
-            source=TokenSource.REPORTED,
+            source=REPORTED,
             output_tokens=output_tokens,
             cached_tokens=cached and min(max(cached, 0), usage.total_tokens - output_tokens),
             reasoning_tokens=reasoning and min(max(reasoning, 0), output_tokens),
@@ -89,9 +91,9 @@ def output_of(usage: Usage) -> int:
     Whatever is not prompt, so that reasoning counted in the total only is paid, too; the reported
     output where the prompt is missing.
     """
-    total = usage.total_tokens
-    output = total - usage.prompt_tokens if usage.prompt_tokens else usage.completion_tokens
-    return min(max(output, 0), total)
+    total, prompt = usage.total_tokens, usage.prompt_tokens
+    output = total - prompt if prompt else usage.completion_tokens
+    return output if 0 <= output <= total else min(max(output, 0), total)
 
 
 def charge_failure(

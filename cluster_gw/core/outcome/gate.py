@@ -80,6 +80,7 @@ def judge(
         least = policy.min_content_length
         if least > 0 and len(text.encode("utf-8", "surrogatepass")) < least:
             return TOO_SHORT
-    if any(needle and needle in text for needle in policy.forbidden_substrings):
+    forbidden = policy.forbidden_substrings
+    if forbidden and any(needle and needle in text for needle in forbidden):
         return FORBIDDEN
     return None

@@ -5,6 +5,8 @@ from cluster_gw.core.routing.catalog import Candidate, Exclusion, ExclusionCode,
 
 def list_candidates(resolved: Resolved) -> tuple[tuple[Candidate, ...], tuple[Exclusion, ...]]:
     """Give the enabled members at their declared places, and all others as exclusions."""
+    if not (resolved.disabled or resolved.left_out):
+        return resolved.candidates, ()
     others = [
         Exclusion(
             route=route,

@@ -129,6 +129,9 @@ def bucket_of(at_ms: int) -> int:
     return at_ms // BUCKET_MS
 
 
+SUCCESS: Final = Result.SUCCESS
+
+
 class Collected(msgspec.Struct, gc=False):
     """The sums of attempts of the same time, in place: there is one for each answer."""
 
@@ -142,10 +145,13 @@ class Collected(msgspec.Struct, gc=False):
 
     def note(self, sample: Sample) -> None:
         """Add one attempt, with weight 1."""
-        latency_ms = min(max(sample.latency_ms, 0), LATENCY_MAX_MS)
-        if sample.result is Result.SUCCESS:
+        latency_ms = sample.latency_ms
+        if not 0 <= latency_ms <= LATENCY_MAX_MS:
+            latency_ms = min(max(latency_ms, 0), LATENCY_MAX_MS)
+        if sample.result is SUCCESS:
             self.successes += 1.0
-            self.output_tokens += max(sample.output_tokens, 0)
+            if sample.output_tokens > 0:
+                self.output_tokens += sample.output_tokens
             self.latency_ms += latency_ms
             if sample.first_byte_ms is not None:
                 self.first_byte_ms += min(max(sample.first_byte_ms, 0), LATENCY_MAX_MS)

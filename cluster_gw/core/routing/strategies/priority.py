@@ -21,4 +21,6 @@ class Priority:
         inputs: StrategyInputs,  # noqa: ARG002
     ) -> Order:
         """Give candidates by tier and declared position."""
+        if len(candidates) <= 1:
+            return Order(candidates=candidates)
         return Order(candidates=tuple(sorted(candidates, key=lambda c: (c.match_tier, c.position))))
