@@ -38,6 +38,7 @@ class Usage:
         self._book = book
         self._current = current
         self._told: frozenset[str] = frozenset()
+        self._is_saved_told = False
         self._records = UsageRecords(base.redis, base.keys)
         base.registry.on_read(self._put)
 
@@ -68,8 +69,11 @@ class Usage:
         for place in sorted(self._book.full - self._told):
             _, key = self._base.keys.used_key(place)
             self._base.log.event(events.USAGE_FULL, worker=self._base.worker_id, key=key)
-        self._told = self._book.full
+        if self._book.is_saved_full and not self._is_saved_told:
+            self._base.log.event(events.USAGE_FULL, worker=self._base.worker_id, key=None)
+        self._told, self._is_saved_told = self._book.full, self._book.is_saved_full
 
     def _put(self) -> None:
-        self._base.registry.put(catalog.USAGE_FULL, value=len(self._book.full))
+        full = len(self._book.full) + self._book.is_saved_full
+        self._base.registry.put(catalog.USAGE_FULL, value=full)
         self._base.registry.put(catalog.USAGE_DROPPED, value=self._book.dropped)

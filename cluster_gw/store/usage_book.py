@@ -40,6 +40,7 @@ class UsageBook:
     Attributes:
         full: what the use of a key is counted under, where today's is full: new clients and models
             are not told apart any more.
+        is_saved_full: whether the same is so of what the response cache saved today.
         dropped: batches of savings that Redis called wrong, or could not be told before the end.
     """
 
@@ -54,6 +55,7 @@ class UsageBook:
         clock_ms: Callable[[], int],
     ) -> None:
         self.full: frozenset[str] = frozenset()
+        self.is_saved_full = False
         self.dropped = 0
         self._client = client
         self._scripts = scripts
@@ -172,12 +174,13 @@ class UsageBook:
 
     async def _look(self) -> None:
         places, day = sorted(self._noted), self._plans.usage_day
-        found = await asyncio.gather(
-            *(self._client.call("HGET", self._keys.usage(place, day), REST) for place in places)
-        )
+        names = [*(self._keys.usage(place, day) for place in places), self._keys.usage_saved(day)]
+        found = await asyncio.gather(*(self._client.call("HGET", name, REST) for name in names))
+        *rests, saved = (rest is not None for rest in found)
         self.full = frozenset(
-            place for place, rest in zip(places, found, strict=True) if rest is not None
+            place for place, is_full in zip(places, rests, strict=True) if is_full
         )
+        self.is_saved_full = saved
 
 
 def _rows(words: list[str | int]) -> Iterator[list[int]]:

@@ -339,7 +339,7 @@ MODEL_BENCHES: Final = _counter(
 )
 USAGE_FULL: Final = _gauge(
     "gw_usage_full_keys_count",
-    "Keys whose usage of today is full: new clients and models count together, as _other.",
+    "Keys whose usage of today is full (new names count as _other); the cache counts as one.",
     merge=Merge.MAX,
 )
 USAGE_DROPPED: Final = _counter(

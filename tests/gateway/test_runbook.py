@@ -258,11 +258,12 @@ async def test_who_fills_the_usage_of_a_day_is_seen(
     site.server.command("HSET", day, *(w for n in range(1999) for w in (f"many m{n}", row)))
 
     await site.ask(http, model="groq/m0")  # which has no field yet
-    full, most, together = [site.run(line) for line in lines]
+    full, most, together, saved = [site.run(line) for line in lines]
 
     assert int(full) >= 2000
     assert most.split()[:2] == ["1999", "many"]
     assert together.split()[0] == "1"
+    assert saved == "0"
 
 
 async def test_the_snapshot_that_was_deleted_is_made_anew(site: Site) -> None:

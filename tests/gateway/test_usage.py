@@ -26,6 +26,20 @@ async def gateway(start: Start) -> Gateway:
     return await start(models=MODELS, cache={"enabled": True})
 
 
+async def test_full_usage_is_told_once_by_name(gateway: Gateway) -> None:
+    book = gateway.engine._admissions.usage
+    book.full, book.is_saved_full = frozenset({"{a.a1}:a1"}), True
+    book._looks = 1  # the next look is not yet due
+
+    for _ in range(2):
+        await gateway.engine.usage._flush()
+
+    told = [line["key"] for line in gateway.events() if line["event"] == "usage.full"]
+    assert told == ["a1", None]
+    families = {family.name: family for family in gateway.registry.snapshot().families}
+    assert [one.value for one in families["gw_usage_full_keys_count"].samples] == [2]
+
+
 async def used(gateway: Gateway, query: str = "group_by=model") -> dict[str, Any]:
     await gateway.engine.settle()
     async with gateway.admin() as admin:

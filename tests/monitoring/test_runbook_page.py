@@ -81,6 +81,7 @@ def known_keys() -> set[str]:
         keys.repeats("app-a", "DIGEST")[0],
         *keys.requests("f", "notable"),
         keys.usage(keys.usage_of_key(slot, "groq-a"), 20261130),
+        keys.usage_saved(20261130),
         f"{keys.pin('auto', 'e', 's', 'k').removesuffix('e:s:k')}*",
         *("gw1:pin:*", "gw1:rsp:*"),
     }

@@ -259,6 +259,21 @@ async def test_a_key_whose_day_is_full_is_known(
     await settle.close()
 
 
+async def test_savings_of_a_day_that_is_full_are_known(
+    client: RedisClient, scripts: Scripts, at_noon: Clock, redis_server: RedisServer
+) -> None:
+    book = worker_of(client, scripts, at_noon).usage
+    row = "1 1 1"
+    fields = [word for number in range(2000) for word in (f"app{number} p/m", row)]
+    redis_server.command("HSET", Keys("gw1").usage_saved(20261118), *fields)
+    book.save("new", "p/m", prompt_tokens=3, completion_tokens=1)
+    before = book.is_saved_full
+
+    await book.flush()
+
+    assert (before, book.is_saved_full, book.full) == (False, True, frozenset())
+
+
 async def test_what_cannot_be_read_is_named_and_the_rest_is_told(
     client: RedisClient, scripts: Scripts, at_noon: Clock, redis_server: RedisServer
 ) -> None:

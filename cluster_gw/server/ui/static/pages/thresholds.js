@@ -32,7 +32,7 @@ const LIMITS = [
   ["penalty.rate_limit", "Penalty points for a 429"],
   ["penalty.failure", "Penalty points for a failure"],
   ["penalty.success", "Penalty points for an answer", "number", "0 or less."],
-  ["penalty.decay_s", "One point goes in, s"],
+  ["penalty.decay_s", "One point goes after, s"],
   ["penalty.max", "Most penalty points"],
   ["bench.failures", "Failures that bench a model"],
   ["bench.within_s", "They count within, s"],
