@@ -6,8 +6,8 @@ import httpx
 import pytest
 from starlette.routing import Route
 
+from cluster_gw.server.admin.answers import ASKING
 from cluster_gw.server.admin.auditing import names_in
-from cluster_gw.server.admin.table import ASKING
 from cluster_gw.server.introduction import ACTOR_HEADER, PEER_HEADER
 from tests.fakes.gateway import Gateway
 from tests.gateway.conftest import Start
@@ -139,3 +139,18 @@ async def test_what_a_newer_version_wrote_is_passed_over(start: Start) -> None:
 )
 def test_fields_of_a_body_are_named_without_their_values(body: bytes, names: list[str]) -> None:
     assert names_in(body) == names
+
+
+async def test_question_that_changes_nothing_is_not_told_to_look_before_it_is_repeated(
+    start: Start,
+) -> None:
+    gateway = await start()
+    await gateway.engine.redis.close()
+    async with gateway.admin() as admin:
+        request = {"messages": [{"role": "user", "content": "x"}]}
+        asked = await admin.post("/api/explain", json={"request": request})
+        changed = await admin.put("/api/models/a/one", json={"weight": 0.5})
+
+    assert (asked.status_code, changed.status_code) == (503, 503)
+    assert "could not be read" in asked.json()["error"]["message"]
+    assert "nothing is known to be changed" in changed.json()["error"]["message"]

@@ -23,7 +23,7 @@ PHONE: Final = ViewportSize(width=360, height=740)
 MENU: Final = (FOLDER / "app.js").read_text(encoding="utf-8")
 PAGES: Final = tuple(re.findall(r'(?m)^  \{ name: "(\w+)", label: ', MENU))
 """As the menu has them; one that is added is tested as the others are."""
-READ: Final = "#output[data-is-read]"
+READ: Final = "#output[data-reads]"
 READY: Final = dict.fromkeys(PAGES, READ) | {
     "overview": "#keys",
     "requests": "#recent",

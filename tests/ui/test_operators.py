@@ -29,6 +29,7 @@ def group(provider: SimulatedProvider) -> Iterator[GatewayGroup]:
         "keys": [{"id": "a1", "provider": "a", "secret": "s"}],
         "models": [{"provider": "a", "model": "m0"}],
         "combos": [{"id": name, "members": ["a/m0"]} for name in ("auto", "other")],
+        "default_combo": "other",
         "auth": {"mode": "keys"},
         "clients": [OF_FILE],
     }
@@ -92,6 +93,7 @@ def test_client_is_made_after_a_yes_and_its_key_is_shown_once(
     assert ask_as(group, key) == 200
     made = read_client(group, "web-app")
     assert (made["limits"]["rpm"], made["combos"]) == (7, ["auto", "other"])
+    expect(page.get_by_role("link", name="web-app")).to_be_visible()
     row = next(row for row in visit.rows("Clients") if row[0].startswith("web-app"))
     assert row[1:4] == ["taken", "7 requests a minute", "auto\nother"]
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -242,3 +244,12 @@ def test_changes_are_told_with_who_and_from_which_version_to_which(
     assert TOKEN not in page.content()
     page.get_by_label("Filter").fill("alice")
     expect(page.locator("#audit tbody tr")).to_have_count(1)
+
+
+def test_ranking_is_that_of_the_default_combo_also_where_another_is_called_auto(
+    visit: Visit,
+) -> None:
+    page = visit.open("routing", READY["routing"])
+
+    expect(page.get_by_label("Combo", exact=True)).to_have_value("other")
+    expect(page.locator("#ranking")).to_contain_text("as a short request to other would be ranked")

@@ -1,16 +1,18 @@
 """The panels of the dashboard on a pool in trouble: they say what the API says, each by itself."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.fakes.admin import call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.waiting import until
-from tests.ui.browser import DESK, PAGES, READY, SIGNED_IN, Visit
+from tests.ui.altered import Documents
+from tests.ui.browser import DESK, PAGES, READ, READY, SIGNED_IN, Visit
 from tests.ui.demo import rest_groq, running_demo, send
 from tests.ui.figures import shortest
 from tests.ui.pool import CHAT, HOSTILE
@@ -354,3 +356,57 @@ def poisoned(value: Any) -> Any:
         case str():
             return json.loads(json.dumps(HOSTILE))
     return value
+
+
+def test_every_panel_moves_with_what_it_is_drawn_from_and_says_when_it_cannot_be_read(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    recent = call(group.admin_url, "GET", "/api/requests?kind=notable").body["items"]
+    tried = next(one["id"] for one in recent if one["attempts"])
+    assert call(group.admin_url, "PUT", "/api/combos/batch", {"strategy": "priority"}).status == 200
+    page = visit.page
+    page.clock.set_fixed_time(time.time())  # what only time moves is not told apart from data
+    visit.open()
+    for path in (*PAGES, "routing/batch", "clients/web-app", f"requests/{tried}"):
+        documents = Documents(page)
+        page.evaluate("document.querySelector('#output').remove()")
+        visit.open(path, READY.get(path, READ))
+        read_anew(page, path)
+        seen = panels_of(page)
+        assert seen, path
+        assert page.get_by_role("alert").count() == 0, path
+
+        documents.how = "altered"
+        read_anew(page, path)
+        told = panels_of(page)
+        assert page.get_by_role("alert").count() == 0, path
+        assert {name for name in seen if told.get(name) == seen[name]} == set(), path
+
+        documents.how = "lost"
+        read_anew(page, path)
+        expect(page.get_by_role("alert").first).to_contain_text("Redis did not answer")
+        if path != "explain":  # which shows an answer to a question, or why there is none
+            assert panels_of(page).keys() == told.keys()
+        page.unroute_all()
+    assert {one for one in visit.take_complaints() if "503" not in one} == set()
+
+
+def read_anew(page: Page, path: str) -> None:
+    """Have a page read all that it shows."""
+    reads = page.locator("#output").get_attribute("data-reads")
+    if path == "explain":
+        with page.expect_response("**/api/explain"):
+            page.get_by_role("button", name="Explain", exact=True).click()
+        expect(page.locator("#answer")).not_to_contain_text("Asking …")
+        return
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.locator("#output")).not_to_have_attribute("data-reads", str(reads))
+
+
+def panels_of(page: Page) -> dict[str, str]:
+    """The text of each panel of a page, by its name."""
+    told: dict[str, str] = page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll(':is(#output, #answer) section[id]')]"
+        ".map((panel) => [panel.id, panel.textContent]))"
+    )
+    return told

@@ -34,6 +34,8 @@ JSON: Final = "application/json"
 MAX_DEPTH: Final = 32  # as in a file of the configuration; what is taken has half a dozen
 METHOD_NOT_ALLOWED: Final = 405
 READING: Final = frozenset({"GET", "HEAD"})
+ASKING: Final = frozenset({("POST", "/api/explain")})
+"""Calls that change nothing although their method could."""
 
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -123,7 +125,8 @@ def answers_to_faults(desk: Desk) -> dict[Any, Answer]:
         is_there = isinstance(fault, RecordUnreadableError)
         if is_there:
             return _error(desk, record_unreadable())
-        return _error(desk, redis_silent() if request.method in READING else redis_away())
+        asks = request.method in READING or (request.method, request.url.path) in ASKING
+        return _error(desk, redis_silent() if asks else redis_away())
 
     async def unrouted(request: Request, fault: Exception) -> Response:
         status = fault.status_code if isinstance(fault, HTTPException) else 500

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cluster_gw.server.admin.answers import READING, answers_to_faults
+from cluster_gw.server.admin.answers import ASKING, READING, answers_to_faults
 from cluster_gw.server.admin.audit import audit_routes
 from cluster_gw.server.admin.auditing import Endpoint, audited
 from cluster_gw.server.admin.cache import cache_routes
@@ -34,8 +34,6 @@ from cluster_gw.server.admin.snapshot import snapshot_routes
 from cluster_gw.server.admin.thresholds import threshold_routes
 from cluster_gw.server.admin.usage import usage_routes
 
-ASKING: Final = frozenset({("POST", "/api/explain")})
-"""Calls that change nothing although their method could."""
 NOUNS: Final[tuple[Callable[[Desk], list[Route]], ...]] = (
     combo_routes,
     profile_routes,

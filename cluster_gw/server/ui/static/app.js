@@ -26,8 +26,8 @@ const LONGEST_REST_MS = 30_000; // a call that nobody answers must not hide for 
  * The pages, in the order of the menu.
  *
  * A page is made for a visit by `make(rest)`, `rest` being what follows its name in the address. It
- * has a `title`; `frame` and `foot`, what is built once; `read(signal, tell)`, which asks for data, and may tell of a
- * part of it meanwhile; `draw(data)`, which gives what is shown of it; `isLive`, whether it is read again by itself; `isStill`, whether there is
+ * has a `title`; `frame` and `foot`, what is built once; `read(signal, tell, isAsked)`, which asks for data, and may
+ * tell of a part of it meanwhile, `isAsked` when somebody wants it now; `draw(data)`, which gives what is shown of it; `isLive`, whether it is read again by itself; `isStill`, whether there is
  * nothing to read; `explain(fault)`, what is shown for a fault it knows.
  */
 const PAGES = [
@@ -106,7 +106,7 @@ function visit() {
   void readAgain();
 }
 
-async function readAgain() {
+async function readAgain(isAsked = false) {
   const { page, visit: mine, output } = state;
   if (!page || !session.isOpen) return;
   clearTimeout(state.timer);
@@ -119,17 +119,17 @@ async function readAgain() {
       if (!isMine()) return;
       Object.assign(state, { data: part, hasData: true });
       drawAgain();
-    });
+    }, isAsked);
     if (!isMine()) return;
     Object.assign(state, { data, hasData: true, readAtMs: Date.now() });
     drawAgain();
-    output.dataset.isRead = "";
     show(trouble);
   } catch (error) {
     if (!isMine() || error.name === "AbortError") return;
     tellTrouble(page, error instanceof Fault ? error : misunderstood(error), trouble, output);
   } finally {
     if (state.visit === mine) {
+      output.dataset.reads = Number(output.dataset.reads ?? 0) + 1;
       Object.assign(state, { isReading: false, tookMs: performance.now() - beganMs });
       drawTop();
       plan();
@@ -182,7 +182,7 @@ function drawTop() {
         "aria-pressed": String(state.isPaused), onclick: togglePause },
       state.isPaused ? "Refresh is paused" : "Pause refresh") : null,
       isStill ? null : h("button", { type: "button", "data-key": "now",
-        onclick: () => void readAgain() }, "Refresh now"),
+        onclick: () => void readAgain(true) }, "Refresh now"),
       h("button", { type: "button", "data-key": "out", onclick: signOut }, "Sign out")) : null);
 }
 

@@ -37,7 +37,7 @@ export function percent(share, digits = 1) {
 export function duration(ms) {
   if (ms === null || ms === undefined) return NONE;
   if (ms === 0) return "0 ms";
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 0.995) return `${ms.toFixed(2)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;

@@ -40,7 +40,7 @@ function list({ items, config_version: version }, wanted) {
       rows: found.slice(0, SHOWN),
       key: ({ id }) => id,
       columns: [
-        { name: "When", cell: ({ at_ms: at }) => [clock(at), h("div", { class: "note" }, since(at))] },
+        { name: "When", cell: ({ at_ms: at }) => [h("span", { class: "time" }, clock(at)), h("div", { class: "note" }, since(at))] },
         { name: "Who", cell: ({ actor, address }) => [h("strong", { class: "name" }, actor),
           h("div", { class: "note" }, address)] },
         { name: "What", cell: ({ method, path }) => [badge("dull", method), h("code", {}, path)] },

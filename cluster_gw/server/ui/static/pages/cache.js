@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { h } from "../dom.js";
-import { count, exact, NONE, percent, words } from "../format.js";
+import { count, NONE, percent } from "../format.js";
 import { badge, facts, field, notice, tile } from "../parts/basics.js";
 import { change, outcome } from "../parts/change.js";
 import { fieldsForm } from "../parts/fields.js";
@@ -17,6 +17,10 @@ const FIELDS = [
   { name: "max_mb", label: "All have MB at most", kind: "number" },
   { name: "scope", label: "Shared by", kind: "choice", options: ["client", "shared"] },
 ];
+
+const COUNTS = [["stored", "Written so far"], ["evicted", "Made room for others"], ["expired", "Came to their end"],
+  ["removed", "Removed by operators"], ["doomed", "Being deleted now"], ["saved_prompt_tokens", "Prompt tokens saved"],
+  ["saved_completion_tokens", "Completion tokens saved"]];
 
 /** Reads settings and sums; the form keeps what somebody has typed. */
 export function cachePage() {
@@ -62,13 +66,10 @@ function stored(cache) {
       tile("Now", cache.enabled ? badge("good", "on") : badge("dull", "off")),
       tile("Stored answers", count(entries)),
       tile("Bytes", count(cache.stored_bytes)),
-      tile("Hits", count(hits), cache.hit_rate === null ? "" : percent(cache.hit_rate)),
+      tile("Hits", count(hits), cache.hit_rate === null ? "" : `${percent(cache.hit_rate)} of lookups`),
       tile("Misses", count(misses)),
       tile("Saved tokens", count(cache.saved_tokens))),
-    facts(["stored", "evicted", "expired", "removed", "doomed"]
-      .map((name) => [words(name), exact(cache[name])])
-      .concat([["saved prompt tokens", count(cache.saved_prompt_tokens)],
-        ["saved completion tokens", count(cache.saved_completion_tokens)],
-        ["idempotency keys", cache.idempotency ? (cache.idempotency.enabled ? "on" : "off") : NONE]])),
+    facts(COUNTS.map(([name, text]) => [text, count(cache[name])])
+      .concat([["Idempotency keys", cache.idempotency ? (cache.idempotency.enabled ? "on" : "off") : NONE]])),
   ];
 }

@@ -17,8 +17,8 @@ const NOBODY = "No worker is left that load balancers send anything: /readyz of 
 export function drainPage() {
   const place = outcome();
   const frame = h("div", {}, h("p", { class: "note" },
-    "A drained worker lives, but its group tells load balancers not to send it anything. What comes all the same is ",
-    "served. A restart ends it, too."), place);
+    "A drained worker lives and serves what comes all the same. New connections pass it by, and once all workers of a ",
+    "group are drained, load balancers are told to send it nothing. A restart ends it, too."), place);
   const reread = () => frame.dispatchEvent(new Event("page:read"));
 
   /** Asks with the workers as they are at this moment: others may drain some, too. */

@@ -49,7 +49,7 @@ function listPage() {
 
 function list({ items }) {
   const columns = [
-    { name: "Came at", cell: (one) => h("a", { href: `#/requests/${encodeURIComponent(one.id)}`,
+    { name: "Came at", cell: (one) => h("a", { class: "time", href: `#/requests/${encodeURIComponent(one.id)}`,
       "aria-label": `Request ${one.id} of ${clock(one.at_ms)}` }, clock(one.at_ms)) },
     { name: "Status", cell: (one) => statusBadge(one.status, one.code) },
     { name: "Combo", cell: (one) => given(one.combo) },

@@ -3,7 +3,7 @@
 import { ask, Fault } from "../api.js";
 import { h, show } from "../dom.js";
 import { exact, NONE, short, words } from "../format.js";
-import { badge, failed, field, notice, section, table } from "../parts/basics.js";
+import { badge, failed, field, given, notice, section, table } from "../parts/basics.js";
 import { conflict, outcome } from "../parts/change.js";
 import { confirmChanges } from "../parts/dialog.js";
 import { firstToBeTried, ranked, skipped } from "../parts/explanation.js";
@@ -12,6 +12,7 @@ import { Draft } from "./routing_draft.js";
 import { thresholds } from "./thresholds.js";
 
 const PRESETS = ["intelligence", "speed", "budget"];
+const DEFAULT = "auto:"; // of the default combo, also where another one is called auto
 const QUESTION = "How would a short request be ranked?";
 
 /** The page of one combo; of the default combo unless its name follows. */
@@ -98,14 +99,14 @@ export function routingPage(name) {
         return { combos, routing, chain };
       },
       explained: (signal) => ask("api/explain", { method: "POST", signal, body: { request: {
-        model: name || "auto", messages: [{ role: "user", content: QUESTION }] } } }),
+        model: name || DEFAULT, messages: [{ role: "user", content: QUESTION }] } } }),
       headroom: (signal) => ask("api/settings/headroom", { signal }),
       limits: (signal) => ask("api/settings/thresholds", { signal }),
     },
     panels: [
       { id: "ranking", title: "Ranking now", needs: ["explained"], draw: ({ explained }) => [
-        h("p", { class: "note" }, "By means, without chance, as a short request would be ranked; ",
-          "snapshot ", exact(explained.snapshot.version), "."),
+        h("p", { class: "note" }, "By means, without chance, as a short request to ", given(explained.combo),
+          ` would be ranked; snapshot ${exact(explained.snapshot.version)}.`),
         ranked(explained, firstToBeTried(explained))] },
       { id: "skipped", title: "Left out now", needs: ["explained"], draw: ({ explained }) => skipped(explained) },
       { id: "scores", title: "Scores now", needs: ["config"], draw: ({ config }) => {

@@ -112,8 +112,9 @@ function breakers(held) {
     { name: "Failed targets", kind: "number", cell: (row) => exact(row.failed_targets) },
   ];
   return [
-    held.providers.length ? listed("Providers with failures lately", ofProviders, held.providers,
-      ({ provider }) => provider, "") : null,
+    held.providers.length ? [h("h3", {}, "Of providers with failures lately"),
+      listed("Providers with failures lately", ofProviders, held.providers, ({ provider }) => provider, "")] : null,
+    held.providers.length ? h("h3", {}, "Of keys") : null,
     listed("Open breakers", columns, breakersOf(held), ({ name }) => name, "All breakers of keys are closed."),
   ];
 }
@@ -176,7 +177,7 @@ function failures(held) {
     h("p", { class: "note" }, `${count(every)} calls failed within ${held.lookback_minutes} minutes, as far as `,
       "records were kept; the five newest of each route:"),
     listed("Failures of late", [
-      { name: "At", cell: (one) => h("a", { href: `#/requests/${encodeURIComponent(one.request_id)}`,
+      { name: "At", cell: (one) => h("a", { class: "time", href: `#/requests/${encodeURIComponent(one.request_id)}`,
         "aria-label": `Request ${one.request_id} of ${clock(one.at_ms)}` }, clock(one.at_ms)) },
       { name: "Route", cell: ({ route }) => h("span", { class: "route" }, route) },
       { name: "Key", cell: ({ key }) => given(key) },

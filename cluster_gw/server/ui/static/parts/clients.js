@@ -50,11 +50,11 @@ export function texts(list, none = NONE) {
   return list.length === 0 ? none : h("ul", { class: "plain" }, list.map((one) => h("li", {}, given(one))));
 }
 
-/** Gives what reads the sums of this month, once a minute at most; a read that failed is made again. */
+/** Gives what reads the sums of this month: once a minute, or when somebody wants it, or when it failed. */
 export function usageOfMonth(query) {
   const held = { atMs: -Infinity, told: null };
-  return async (signal) => {
-    if (performance.now() - held.atMs < USAGE_EVERY_MS) return held.told;
+  return async (signal, isAsked) => {
+    if (!isAsked && performance.now() - held.atMs < USAGE_EVERY_MS) return held.told;
     const from = `${new Date(serverTime.nowMs()).toISOString().slice(0, 8)}01`;
     const told = await ask(`api/usage?${new URLSearchParams({ from, ...query })}`, { signal });
     Object.assign(held, { atMs: performance.now(), told });

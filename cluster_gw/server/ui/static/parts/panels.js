@@ -11,7 +11,7 @@ const LATE_MS = 1000;
 /**
  * Makes a page.
  *
- * `sources` are functions of a signal by name, each of which reads a document. A panel has an `id`, a
+ * `sources` are functions of a signal by name, each of which reads a document, and of whether somebody wants it now. A panel has an `id`, a
  * `title`, the names of the sources it `needs`, and `draw(documents)`, which gives what is shown of
  * them. `more` are further properties of the page. When no source can be read, the page as a whole says so.
  */
@@ -21,14 +21,14 @@ export function panelPage({ title, sources, panels, ...more }) {
     title,
     isLive: true,
     ...more,
-    async read(signal, tell) {
+    async read(signal, tell, isAsked) {
       // A document that is long in coming must not hold up the others.
       const late = setInterval(() => held.size && tell(held), LATE_MS);
       signal.addEventListener("abort", () => clearInterval(late));
       await Promise.all(Object.entries(sources).map(async ([name, read]) => {
-        held.set(name, await taken(read(signal), held.get(name)));
+        held.set(name, await taken(read(signal, isAsked), held.get(name)));
       })).finally(() => clearInterval(late));
-      const faults = [...held.values()].map(({ fault }) => fault);
+      const faults = Object.keys(sources).map((name) => held.get(name).fault);
       if (faults.every(Boolean)) throw faults[0];
       return held;
     },
