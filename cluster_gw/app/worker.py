@@ -39,6 +39,7 @@ from cluster_gw.settings.loading import load_plain, read_shared
 from cluster_gw.store.alone import LostPolicy, Mode
 from cluster_gw.store.sealing import seal_of
 from cluster_gw.telemetry import catalog, events
+from cluster_gw.telemetry.library_log import libraries_told
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Registry
 from cluster_gw.telemetry.seldom import EACH_S, Seldom
@@ -76,7 +77,10 @@ def run_worker(options: WorkerOptions) -> int:
     """Run a worker until it is told to stop; the process's exit code."""
     worker = Worker(options, os.environ)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with (
+            libraries_told(worker.log),
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
             return runner.run(worker.run())
     finally:
         worker.log.close()

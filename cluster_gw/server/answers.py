@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from cluster_gw.core.outcome.error_codes import ERROR_CODES
 from cluster_gw.core.routing.resolution import NameProblem
 from cluster_gw.core.routing.wishes import NameFault
@@ -13,6 +15,7 @@ from cluster_gw.pipeline.reply import Headers, Reply
 from cluster_gw.pipeline.vendor_headers import id_headers
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.units import MS_PER_S
+from cluster_gw.wire.redact import without_keys
 from cluster_gw.wire.retry_headers import retry_headers
 
 SHOWN_CHARACTERS: Final = 128
@@ -56,7 +59,13 @@ async def send_error(
     request_id: str,
     extra: Headers = (),
 ) -> None:
-    """Send an error before anything else has been sent."""
+    """Send an error before anything else has been sent.
+
+    Some quote the client's own words, and one may have put a key where a name belongs.
+    """
+    message = without_keys(error.message)
+    if message != error.message:
+        error = msgspec.structs.replace(error, message=message)
     headers = [
         *identity_headers(label, request_id),
         *id_headers(surface.dialect, request_id),

@@ -5,6 +5,7 @@ from typing import Final
 from cluster_gw.errors import ErrorBody
 from cluster_gw.server.answers import SHOWN_CHARACTERS, method_not_allowed
 from cluster_gw.surfaces import SURFACES
+from cluster_gw.wire.redact import without_keys
 
 NO_SUCH_METHOD: Final = 405
 SERVED: Final = (
@@ -31,6 +32,7 @@ def unserved(path: str, method: str, status: int) -> ErrorBody:
         method: of the request.
         status: 405 where the path has other methods, else 404.
     """
+    path = without_keys(path)
     if status == NO_SUCH_METHOD:
         return method_not_allowed(method, path)
     shown, slip = path[:SHOWN_CHARACTERS], slip_of(path)

@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from cluster_gw.errors import writable
 from cluster_gw.settings.secret import MASK
+from cluster_gw.wire.redact import without_keys
 
 LISTED: Final = 12  # names shown when none is near
 HINTED: Final = 20  # faults in which the nearest name is looked for, which is slow; few are read
@@ -53,17 +54,17 @@ class Faults:
 
     def add(self, path: str, message: str) -> None:
         """Note a fault at `path`; the empty path is the file as a whole."""
-        self.lines.append(f"{path or 'configuration'}: {message}")
+        self.lines.append(without_keys(f"{path or 'configuration'}: {message}"))
 
     def add_once(self, path: str, message: str) -> None:
         """Note a fault unless the same line stands there already."""
-        line = f"{path or 'configuration'}: {message}"
+        line = without_keys(f"{path or 'configuration'}: {message}")
         if line not in self.lines:
             self.lines.append(line)
 
     def warn(self, path: str, message: str) -> None:
         """Note what an operator should see though the configuration can be used."""
-        self.warnings.append(writable(f"{path}: {message}"))
+        self.warnings.append(writable(without_keys(f"{path}: {message}")))
 
     def unknown(self, value: str, names: Sequence[str]) -> str:
         """Word the fault of a name that is not among `names`, the first ones as `unknown` does."""

@@ -31,6 +31,7 @@ from cluster_gw.supervisor.own_metrics import OwnNumbers
 from cluster_gw.supervisor.runtime_dir import RuntimeDir
 from cluster_gw.supervisor.steering import Steering
 from cluster_gw.supervisor.worker import REDIS_URL_VARIABLE, SILENT_S, Worker, WorkerCommand
+from cluster_gw.telemetry.library_log import libraries_told
 from cluster_gw.telemetry.log import Log
 from cluster_gw.telemetry.registry import Family
 from cluster_gw.wire.host_port import host_port
@@ -85,7 +86,8 @@ def run_group(options: GroupOptions, log: Log, on_ready: Callable[[], None] | No
         StartError: it could not start; nothing is left behind.
     """
     try:
-        return asyncio.run(_supervise(options, log, on_ready))
+        with libraries_told(log):
+            return asyncio.run(_supervise(options, log, on_ready))
     finally:
         log.close()
 

@@ -325,6 +325,14 @@ LOG_THINNED: Final = _event(
     "reason",
     "suppressed",
 )
+LIBRARY_WARNED: Final = _event(
+    "library.warned",
+    Level.WARNING,
+    "A library logged a warning or an error: which, and where; its text may hold anything.",
+    "library",
+    "where",
+    "exception",
+)
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"
 )

@@ -38,8 +38,8 @@ RULES: Final = (
     ),
     # Keys by their vendors' prefixes; vendors mask the middle with stars when they echo one.
     re.compile(
-        r"(?<![A-Za-z0-9])(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|ghp|gho|ghu|ghs|github_pat|r8|pplx"
-        r"|glpat|xox[a-z]|tgp_v1|fw|ak|key|cgw)[-_][A-Za-z0-9*._-]{6,}",
+        r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|ghp|gho|ghu|ghs|github_pat|r8|pplx"
+        r"|glpat|xox[a-z]|tgp_v1|fw|ak|key|cgw)[-_]|gw-)[A-Za-z0-9*._-]{6,}",
         re.IGNORECASE,
     ),
     re.compile(r"(?<![A-Za-z0-9])(?:AIza|AQ\.)[A-Za-z0-9*_-]{8,}", re.IGNORECASE),
@@ -50,6 +50,14 @@ RULES: Final = (
         r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]*\d)(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])"
         r"[A-Za-z0-9+/]{32,}"
     ),
+)
+# What is a key and nothing else, for texts of our own that quote somebody's words.
+KEY: Final = re.compile(
+    r"(?<![A-Za-z0-9_])(?:"
+    r"(?:(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|gh[opus]|github_pat|r8|pplx|glpat|xox[a-z]|tgp_v1)[-_]|gw-)"
+    r"(?=[A-Za-z_.-]*\d|[A-Za-z0-9._-]{32})[A-Za-z0-9._-]{16,}"
+    r"|AIza[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*)",
+    re.IGNORECASE,
 )
 
 
@@ -68,6 +76,11 @@ def redact(text: str, *secrets: str | None, limit: int = MAX_CHARACTERS) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     text = _struck(text, _secret_spans(text, _matcher(secrets)))
     return text if len(text) <= limit else _cut(text, limit)
+
+
+def without_keys(text: str) -> str:
+    """Give a text of our own without what looks like a key in the words that it quotes."""
+    return KEY.sub(STRUCK, text)
 
 
 @functools.lru_cache(maxsize=MATCHERS)

@@ -16,7 +16,7 @@ MOST_LAYERS: Final = 4
 ESCAPE: Final = re.compile(
     r"%(?:u[0-9a-f]{4}|[0-9a-f]{2})"
     r"|\\(?:u\{[0-9a-f]{1,6}\}|u[0-9a-f]{4}|x[0-9a-f]{2}|[0-7]{3}|[\\/\"'nrt])"
-    r"|&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31});",
+    r"|&(?:#(?:[0-9]{1,7}|x[0-9a-f]{1,6});?|[a-z]{2,31};)",
     re.IGNORECASE,
 )
 SPACES: Final = MappingProxyType({"n": "\n", "r": "\r", "t": "\t"})

@@ -1,12 +1,13 @@
 """No secret survives redaction, ordinary text does."""
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_gw.wire.redact import MAX_CHARACTERS, redact
+from cluster_gw.wire.redact import MAX_CHARACTERS, redact, without_keys
 from tests.fakes.disguise import DISGUISES, secret
 
 
@@ -138,6 +139,35 @@ def test_a_short_secret_is_struck_only_as_it_is() -> None:
         redact("late stuff tests Pass pass-", "test", "pass1")
         == "late stuff [redacted]s Pass pass-"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'combos[0].strategy: unknown "sk-proj-Q7wErTy0123456789"; use one of "priority"',
+        "The model 'gw-0123456789abcdefABCDEF' does not exist",
+        "Nothing is served at /v1beta/AIzaSyA0123456789abcdefghi.",
+        "file /eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.sig cannot be read",
+    ],
+)
+def test_a_key_in_the_words_that_a_text_of_ours_quotes_is_struck(text: str) -> None:
+    struck = without_keys(text)
+
+    assert re.search(r"0123456789|JIUzI1|sig", struck) is None
+    assert struck[:6] == text[:6]
+    assert struck[-1] == text[-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keys[0].secret: must not be empty; GW_PROVIDER_KEY_OPENROUTER_PRODUCTION_2 is not set",
+        'clients[0].key_sha256: must be 64 hexadecimal digits; did you mean "key_share"?',
+        "The model 'hf-meta-llama-3-8b' does not exist; 'sk-learn' does not either.",
+    ],
+)
+def test_names_in_texts_of_ours_are_left_alone(text: str) -> None:
+    assert without_keys(text) == text
 
 
 def test_a_cut_halves_no_word() -> None:
