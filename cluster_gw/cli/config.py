@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -11,6 +12,8 @@ from cluster_gw.cli.calling import Call
 from cluster_gw.cli.options import config_option, json_option, version_option
 from cluster_gw.cli.tables import print_rows, tell
 
+EXAMPLE: Final = "breaker.threshold=5"
+GATE: Final = "response"
 THRESHOLDS: Final = "/api/settings/thresholds"
 COLUMNS: Final = MappingProxyType({"noun": "noun", "id": "of", "fields": "changed to"})
 DROPPED: Final = MappingProxyType({"patch": "does not fit the file", "faults": "why"})
@@ -41,12 +44,31 @@ def thresholds(
 
     As in `breaker.threshold=5 bench.for_s=300 cooldown.ceiling_s=null`; null goes back to the file.
     """
-    body = read_changes(changes)
-    if if_match is not None and not changes:
-        raise click.UsageError("--if-match belongs to a change")
-    method = "PUT" if changes else "GET"
-    call = Call(method=method, path=THRESHOLDS, body=body or None, version=if_match)
+    call = change_call(THRESHOLDS, read_changes(changes), if_match)
     return tell(config, call, show_thresholds, as_json=as_json)
+
+
+@command.command("gate", short_help="Tell or change what a combo takes for an answer.")
+@click.argument("combo")
+@click.argument("changes", nargs=-1, metavar="[FIELD=VALUE]...")
+@config_option
+@version_option
+@json_option
+def gate(
+    combo: str,
+    changes: tuple[str, ...],
+    config: str | None,
+    *,
+    if_match: int | None,
+    as_json: bool,
+) -> int:
+    """Tell what a combo takes for an answer; or change that, for all workers.
+
+    As in `require_terminal=true min_content_length=20 apply_to=stream`; null goes back to the file.
+    """
+    body = read_changes(tuple(f"{GATE}.{word}" for word in changes))
+    call = change_call(f"/api/combos/{quote(combo, safe='')}", body, if_match)
+    return tell(config, call, show_gate, as_json=as_json)
 
 
 @command.command("reset", short_help="Go back to the files.")
@@ -62,8 +84,15 @@ def reset(config: str | None, *, is_all: bool, if_match: int | None, as_json: bo
     return tell(config, call, show, as_json=as_json)
 
 
+def change_call(path: str, body: dict[str, dict[str, Any]], version: int | None) -> Call:
+    """Give the call that changes something, or without any change tells it."""
+    if not body and version is not None:
+        raise click.UsageError("--if-match belongs to a change")
+    return Call(method="PUT" if body else "GET", path=path, body=body or None, version=version)
+
+
 def read_changes(changes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Read words such as `breaker.threshold=5`.
+    """Read words such as `breaker.threshold=5`; a value that is no JSON is a text.
 
     Raises:
         click.UsageError: one has another form, or a field stands twice.
@@ -71,16 +100,16 @@ def read_changes(changes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     body: dict[str, dict[str, Any]] = {}
     for word in changes:
         name, is_said, text = word.partition("=")
-        section, has_field, field = name.partition(".")
-        if not (is_said and has_field and section and field):
-            raise click.UsageError(f"write SECTION.FIELD=VALUE; got {word}")
+        section, _, field = name.partition(".")
+        if not (is_said and section and field):
+            raise click.UsageError(f"write a field and its value, such as {EXAMPLE}; got {word}")
         fields = body.setdefault(section, {})
         if field in fields:
             raise click.UsageError(f"{name} is given twice")
         try:
             fields[field] = msgspec.json.decode(text)
         except msgspec.DecodeError:
-            raise click.UsageError(f"{name}: {text} is no number, true, false or null") from None
+            fields[field] = text
     return body
 
 
@@ -88,9 +117,20 @@ def show_thresholds(document: Any) -> None:
     """Print thresholds for people, as they are written to change them."""
     for section, fields in document.items():
         if isinstance(fields, Mapping):
-            for field, value in fields.items():
-                click.echo(f"{section}.{field}={msgspec.json.encode(value).decode()}")
+            print_fields(fields, f"{section}.")
     click.echo(f"config_version {document['config_version']}")
+
+
+def show_gate(document: Any) -> None:
+    """Print what a combo takes for an answer, as it is written to change it."""
+    print_fields(document[GATE])
+    click.echo(f"config_version {document['config_version']}")
+
+
+def print_fields(fields: Mapping[str, Any], head: str = "") -> None:
+    """Print fields, a line each."""
+    for field, value in fields.items():
+        click.echo(f"{head}{field}={msgspec.json.encode(value).decode()}")
 
 
 def show(document: Any) -> None:

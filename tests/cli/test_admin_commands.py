@@ -189,6 +189,20 @@ def test_thresholds_are_told_as_they_are_written_to_change_them(config: str) -> 
     assert "config_conflict" in refused[6].stderr
 
 
+def test_gate_of_a_combo_is_told_and_changed(config: str) -> None:
+    changed = ran(config, "config", "gate", "auto", "apply_to=stream", "min_content_length=20")
+    told = ran(config, "config", "gate", "auto")
+    refused = [
+        ran(config, "config", "gate", *words)
+        for words in (("nowhere",), ("auto", "min_content_length=-1"), ("auto", "reject"))
+    ]
+
+    assert changed.exit_code == 0
+    assert {'apply_to="stream"', "min_content_length=20"} <= set(told.stdout.splitlines())
+    assert [one.exit_code for one in refused] == [2] * 3
+    assert "min_content_length" in refused[1].stderr
+
+
 def test_keys_health_and_configuration_are_shown_and_changed(config: str) -> None:
     told = [
         ran(config, *words)
