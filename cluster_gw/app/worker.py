@@ -99,7 +99,7 @@ class Worker:
         base = read_shared(options.config_fd, environ)
         loaded = load_plain(base.plain, base)
         self._settings, self._master_key = loaded.settings, loaded.master_key
-        self.log = Log(console=self._settings.telemetry.log == "text")
+        self.log = Log(console=self._settings.telemetry.is_text)
         self._registry = Registry()
         self._registry.on_read(self._count_lost_lines)
         self._exit_code = 0

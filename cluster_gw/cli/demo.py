@@ -60,7 +60,7 @@ def command(host: str | None, port: int | None, admin_port: int | None, workers:
             ),
             hang_up_ends=True,
         )
-        log = Log(console=settings.telemetry.log == "text")
+        log = Log(console=settings.telemetry.is_text)
         text = greeting(settings, added_presets(environ), path)
         return run_group(options, log, lambda: say(text))
     finally:

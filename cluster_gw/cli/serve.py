@@ -29,4 +29,4 @@ def command(
         environ=environ,
         data_dir=data_dir_of(settings.redis.data_dir),
     )
-    return run_group(options, Log(console=settings.telemetry.log == "text"))
+    return run_group(options, Log(console=settings.telemetry.is_text))

@@ -91,7 +91,7 @@ NO_COUNTERPART: Final[Mapping[str, str]] = MappingProxyType(
         "success_callback": "logs, metrics and records of requests take their place: see telemetry",
         "failure_callback": "logs, metrics and records of requests take their place: see telemetry",
         "set_verbose": "there is one level of detail; records of requests tell the rest",
-        "json_logs": "logs are JSON unless telemetry.log says text",
+        "json_logs": "logs are JSON unless they go to a terminal, or telemetry.log says text",
         "database_url": "there is no database; keys of apps and teams in it have to be made anew: "
         "cluster-gw clients create",
         "store_model_in_db": "changes made while running are kept in Redis by themselves",

@@ -45,7 +45,8 @@ class TelemetrySettings(Section, frozen=True, kw_only=True):
     """Logs, metrics and how much of a fallback is shown to everybody.
 
     Attributes:
-        log: `json` for programs, `text` for people; `NO_COLOR` switches colours off.
+        log: `json` for programs, `text` for people, `auto` for text where the log goes to a
+            terminal; `NO_COLOR` switches colours off.
         metrics: whether `/metrics` is served.
         otlp_endpoint: where traces go.
         fallback_detail: whether `X-Fallback-Detail` is sent to everybody.
@@ -53,9 +54,14 @@ class TelemetrySettings(Section, frozen=True, kw_only=True):
         log_limit: how many lines of one trouble are written.
     """
 
-    log: Literal["json", "text"] = "json"
+    log: Literal["auto", "json", "text"] = "auto"
     metrics: bool = True
     otlp_endpoint: Name | None = None
     fallback_detail: bool = False
     request_records: RequestRecordSettings = RequestRecordSettings()
     log_limit: LogLimitSettings = LogLimitSettings()
+
+    @property
+    def is_text(self) -> bool | None:
+        """Whether lines of the log are for people; None where that depends on where it goes."""
+        return None if self.log == "auto" else self.log == "text"

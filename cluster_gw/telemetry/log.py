@@ -38,7 +38,7 @@ class Log:
         stream: where lines are written at once; None is standard error, written by a thread, so
             that a reader who stalls stops nobody. See `close`.
         console: lines are text for people instead of JSON, coloured on a terminal unless `NO_COLOR`
-            is set.
+            is set; None is text on a terminal and JSON elsewhere.
         monotonic_s: clock by which lines of a trouble are limited.
 
     Attributes:
@@ -49,7 +49,7 @@ class Log:
         self,
         stream: IO[bytes] | None = None,
         *,
-        console: bool = False,
+        console: bool | None = False,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limit = LineLimit(monotonic_s)
@@ -60,8 +60,9 @@ class Log:
         self._lines: list[bytes] = []
         encode: Encode = functools.partial(msgspec.json.encode, enc_hook=str)
         self._encode_hot: Encode = msgspec.json.Encoder().encode
-        if console:
-            colors = self._output.is_terminal() and not os.environ.get("NO_COLOR")
+        is_terminal = self._output.is_terminal()
+        if is_terminal if console is None else console:
+            colors = is_terminal and not os.environ.get("NO_COLOR")
             encode = functools.partial(_encode_text, colors=colors)
             self._encode_hot = lambda line: encode(msgspec.to_builtins(line))
         self._logger = structlog.wrap_logger(

@@ -95,6 +95,47 @@ async def test_nothing_else_than_probes_metrics_and_the_shell_is_open() -> None:
     assert paths == OPEN | set(ADMIN)
 
 
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+OF_CLIENTS: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {"authorization": f"Bearer {CLIENT_KEY}"},
+    {"x-api-key": CLIENT_KEY, "anthropic-version": "2023-06-01"},
+    {"x-goog-api-key": CLIENT_KEY},
+    {"api-key": CLIENT_KEY},
+)
+
+
+@pytest.mark.parametrize("headers", OF_CLIENTS, ids=str)
+async def test_every_method_of_every_route_is_shut_to_strangers_and_clients(
+    headers: dict[str, str],
+) -> None:
+    """Whatever a route has besides is found out by asking for it, not by its declaration."""
+    witness = Witness()
+    told: dict[str, set[int]] = {}
+    for method in METHODS:
+        # Each has a port of its own, so that no address has tried too many tokens.
+        app = operations_app(readiness, metrics, TOKEN, witness, (), {"alice": ALICE})
+        paths = {route.path for route in app.routes if isinstance(route, Route)}
+        paths = {path.replace("{path:path}", "x") for path in paths}
+        paths |= {path for _, path in admin_routes()} | {"/api/openapi.json", "/api/%0Akeys"}
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://ops") as client:
+            for path in sorted(paths):
+                answer = await client.request(
+                    method, path, headers=headers, params={"key": CLIENT_KEY}
+                )
+                place = "api" if path.startswith("/api") else "open"
+                told.setdefault(f"{place} {method}", set()).add(answer.status_code)
+                assert CLIENT_KEY not in answer.text
+
+    assert {code for place, codes in told.items() if place[:3] == "api" for code in codes} == {401}
+    assert {place for place, codes in told.items() if codes & {200, 204}} <= {
+        "open GET",
+        "open HEAD",
+    }
+    assert witness.asked == []
+
+
 async def test_each_token_is_known_by_its_name_and_a_short_one_opens_nothing() -> None:
     witness = Witness()
     named = {"alice": ALICE, "bob": "b" * 31}

@@ -150,6 +150,50 @@ def test_text_lines_are_coloured_on_a_terminal_unless_told_not_to(
         assert (b"\x1b[" in line) is (no_color == "")
 
 
+@pytest.mark.parametrize("console", [None, False, True])
+def test_log_is_text_on_a_terminal_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, console: bool | None
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    ours, theirs = os.openpty()
+    with open(ours, "rb", buffering=0) as terminal, open(theirs, "wb", buffering=0) as stream:
+        log = Log(stream, console=console)
+        log.event(WORKER_STARTED, worker="w1", config_version=1)
+        log.hot(request_line())
+        log.close()
+        written = terminal.read(4096)
+
+    event, hot = written.decode().splitlines()
+    assert event.startswith("{") is hot.startswith("{") is (console is False)
+    assert ("\x1b[1mworker.started" in event) is (console is not False)
+    assert ("\x1b[1mrequest.finished" in hot) is (console is not False)
+
+
+def test_log_is_json_where_no_terminal_is() -> None:
+    stream = io.BytesIO()
+
+    Log(stream, console=None).event(WORKER_STARTED, worker="w1", config_version=1)
+
+    assert lines(stream)[0]["event"] == "worker.started"
+
+
+def test_process_with_a_terminal_logs_text_by_itself() -> None:
+    ours, theirs = os.openpty()
+    code = (
+        "from cluster_gw.telemetry.log import Log;"
+        "from cluster_gw.telemetry.events import WORKER_STARTED as E;"
+        "log = Log(console=None); log.event(E, worker='w', config_version=1); log.close()"
+    )
+
+    with open(ours, "rb", buffering=0) as terminal:
+        subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)
+        os.close(theirs)
+        written = terminal.read(4096)
+
+    assert b"worker.started" in written
+    assert not written.startswith(b"{")
+
+
 def test_hot_lines_of_a_text_log_are_text_like_the_others() -> None:
     stream = io.BytesIO()
     log = Log(stream, console=True)
