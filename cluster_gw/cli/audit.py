@@ -17,7 +17,7 @@ COLUMNS: Final = MappingProxyType(
         "actor": "who",
         "address": "from",
         "method": "did",
-        "path": "what",
+        "what": "what",
         "fields": "fields",
         "status": "status",
         "versions": "version",
@@ -37,7 +37,7 @@ def command(config: str | None, limit: int, *, as_json: bool) -> int:
 def show(document: Any) -> None:
     """Print changes for people."""
     rows = [
-        {**item, "at": moment(item["at_ms"]), "versions": versions(item)}
+        {**item, "at": moment(item["at_ms"]), "what": what(item), "versions": versions(item)}
         for item in document["items"]
     ]
     print_rows(rows, COLUMNS, "nothing was changed yet")
@@ -53,3 +53,9 @@ def versions(item: Any) -> str:
     """Tell from which version of the configuration to which; one where it is the same."""
     after, before = item["config_version"], item["config_version_before"]
     return str(after) if before in {None, after} else f"{before} to {after}"
+
+
+def what(item: Any) -> str:
+    """Tell what was called, and what its body named."""
+    path, about = item["path"], item["about"]
+    return f"{path} ({about})" if about else str(path)

@@ -19,6 +19,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         method: of the call.
         path: of the call, with the ids in it and its query.
         fields: names of what it set, with dots; no values.
+        about: the id of what was made, drained or changed, where the body names it; else empty.
         status: of the answer; 500 and more: it is not known whether it was done.
         config_version: of the configuration after it.
         config_version_before: that its worker had when the call came; None where that was not
@@ -31,6 +32,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     fields: tuple[str, ...] = ()
+    about: str = ""
     status: int
     config_version: int
     config_version_before: int | None = None

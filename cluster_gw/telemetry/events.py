@@ -50,7 +50,7 @@ PARENT_LOST: Final = _event(
 )
 ADMIN_CHANGED: Final = _event(
     *("admin.changed", Level.INFO, "An operator changed something; `stored`: also in Redis."),
-    *("actor", "address", "method", "path", "fields", "status", "stored"),
+    *("actor", "address", "method", "path", "about", "fields", "status", "stored"),
 )
 CONFIG_LOADED: Final = _event(
     "config.loaded", Level.INFO, "A configuration is in force.", "config_version", "file_version"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.fakes.admin import ENVIRON, TOKEN, call
 from tests.fakes.group import GatewayGroup, SimulatedProvider
 from tests.fakes.waiting import until
-from tests.ui.browser import READY, Visit
+from tests.ui.browser import AXE, PHONE, READY, Visit
 from tests.ui.demo import has_reported
 from tests.ui.pool import CHAT
 
@@ -106,14 +106,19 @@ def test_client_is_made_after_a_yes_and_its_key_is_shown_once(
 
 def test_key_that_is_shown_goes_with_the_page(visit: Visit, group: GatewayGroup) -> None:
     make(group, "rotated")
-    page = visit.open("clients/rotated", "#client")
+    visit.page.add_init_script(AXE.read_text())
+    page = visit.open("clients/rotated", "#client dl")
     page.get_by_label("The key before is taken for").select_option("an hour")
     page.get_by_role("button", name="Give it another key").click()
     expect(page.get_by_role("dialog")).to_contain_text("The key of now is taken for an hour more.")
+    assert visit.find_faults() == []
     say_yes(page, "Rotate")
     key = page.locator("#secret").inner_text()
     expect(page.locator("#client")).to_contain_text("taken until")
     assert ask_as(group, key) == 200
+    assert visit.find_faults() == []
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
@@ -193,6 +198,15 @@ def test_limit_that_is_emptied_is_none_and_the_file_can_be_gone_back_to(
     assert read_client(group, "of-file")["limits"]["rpm"] == 50
 
 
+def busy(route: Route) -> None:
+    """What the gateway says of its workers, were each of them to serve three requests now."""
+    answer = route.fetch()
+    told = answer.json()
+    for worker in told["items"]:
+        worker["state"]["in_flight"] = 3
+    route.fulfill(response=answer, json=told)
+
+
 def test_worker_is_drained_and_takes_part_again(visit: Visit, group: GatewayGroup) -> None:
     def drained() -> set[str]:
         items = call(group.admin_url, "GET", "/api/workers").body["items"]
@@ -212,6 +226,10 @@ def test_worker_is_drained_and_takes_part_again(visit: Visit, group: GatewayGrou
     assert drained() == {names[0]}
     row = page.get_by_role("row").filter(has_text=names[0])
     expect(row).to_contain_text("nothing, it may be stopped")
+    page.route("**/api/workers", busy)
+    page.get_by_role("button", name="Refresh now").click()
+    expect(row).to_contain_text("waits for 3")
+    page.unroute("**/api/workers")
     page.get_by_role("button", name="Drain all").click()
     expect(page.get_by_role("dialog")).to_contain_text("No worker is left")
     say_yes(page, "Drain")
@@ -240,6 +258,9 @@ def test_changes_are_told_with_who_and_from_which_version_to_which(
         *("PUT/api/settings/headroom", "floor", f"{version - 1} → {version}", "yes, 200")
     ]
     assert pins[4] == f"{version}, as before"
+    call(group.admin_url, "POST", "/api/clients", {"id": "noted"})
+    page.get_by_role("button", name="Refresh now").click()
+    expect(page.locator("#audit tbody tr").first).to_contain_text("/api/clientsnoted")
     assert ALICE not in page.content()
     assert TOKEN not in page.content()
     page.get_by_label("Filter").fill("alice")

@@ -24,6 +24,8 @@ MOST_FIELDS: Final = 40
 MOST_LETTERS: Final = 80
 DEEPEST: Final = 3
 MOST_PATH: Final = 300
+NAMING: Final = ("id", "worker", "combo")
+"""Fields whose value is the id of something that is there."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -53,13 +55,15 @@ def audited(desk: Desk, endpoint: Endpoint) -> Endpoint:
 
 async def _note(desk: Desk, request: Request, status: int, before: int) -> None:
     query = f"?{request.url.query}" if request.url.query else ""
+    body = await asyncio.to_thread(read_body, await request.body())
     entry = Entry(
         id=desk.deps.mint_id(),
         actor=request.headers.get(ACTOR_HEADER, "unknown")[:MOST_LETTERS],
         address=request.headers.get(PEER_HEADER, "unknown")[:MOST_LETTERS],
         method=request.method,
         path=f"{request.url.path}{query}"[:MOST_PATH],
-        fields=tuple(await asyncio.to_thread(names_in, await request.body())),
+        fields=tuple(names_in(body)),
+        about=about_in(body) if status < REFUSED else "",
         status=status,
         config_version=desk.config_version,
         config_version_before=before,
@@ -75,18 +79,31 @@ async def _note(desk: Desk, request: Request, status: int, before: int) -> None:
         address=entry.address,
         method=entry.method,
         path=entry.path,
+        about=entry.about,
         fields=list(entry.fields),
         status=status,
         stored=is_stored,
     )
 
 
-def names_in(body: bytes) -> list[str]:
-    """Name the fields that a body sets, with dots, in order; of a list how long it is."""
+def read_body(body: bytes) -> Any:
+    """Read what a call sent; an empty object where it sent nothing that can be read."""
     try:
-        document = read_any(body) if body.strip() else {}
+        return read_any(body) if body.strip() else {}
     except (InvalidJsonError, UnexpectedShapeError):
-        return []
+        return {}
+
+
+def about_in(document: Any) -> str:
+    """Give the id that a call which was done names in its body; empty where it names none."""
+    if not isinstance(document, dict):
+        return ""
+    found = (document.get(name) for name in NAMING)
+    return next((one[:MOST_LETTERS] for one in found if isinstance(one, str)), "")
+
+
+def names_in(document: Any) -> list[str]:
+    """Name the fields that a body sets, with dots, in order; of a list how long it is."""
     if isinstance(document, list):
         return [f"[{len(document)}]"]
     names = _names(document, "", DEEPEST) if isinstance(document, dict) else iter(())

@@ -28,7 +28,7 @@ export function auditPage() {
 }
 
 function list({ items, config_version: version }, wanted) {
-  const haystack = (one) => [one.actor, one.address, one.method, one.path, ...one.fields].join(" ").toLowerCase();
+  const haystack = (one) => [one.actor, one.address, one.method, one.path, one.about, ...one.fields].join(" ").toLowerCase();
   const found = items.filter((one) => haystack(one).includes(wanted));
   const left = found.length - SHOWN;
   if (items.length === 0) return empty("Nothing was changed yet through the admin API or the command line.");
@@ -43,7 +43,8 @@ function list({ items, config_version: version }, wanted) {
         { name: "When", cell: ({ at_ms: at }) => [h("span", { class: "time" }, clock(at)), h("div", { class: "note" }, since(at))] },
         { name: "Who", cell: ({ actor, address }) => [h("strong", { class: "name" }, actor),
           h("div", { class: "note" }, address)] },
-        { name: "What", cell: ({ method, path }) => [badge("dull", method), h("code", {}, path)] },
+        { name: "What", cell: ({ method, path, about }) => [badge("dull", method), h("code", {}, path),
+          about ? h("div", {}, given(about)) : null] },
         { name: "Fields", cell: ({ fields }) => fields.length === 0 ? NONE
           : h("ul", { class: "plain" }, fields.map((one) => h("li", {}, given(one)))) },
         { name: "Configuration", cell: versions },

@@ -60,6 +60,7 @@ function maker({ place, secret, reread, state }) {
     const body = { id: id.value.trim(), ...(Object.keys(limits).length ? { limits } : {}),
       ...(names ? { combos: names } : {}), ...(detail.checked ? { detail: true } : {}) };
     const told = boundsOf(limits);
+    const ifMatch = state.version; // that of the question, whatever is read while it stands there
     let made = null;
     await change({ place, verb: "Make it", title: `Make the client ${body.id}?`, isTyped: true,
       changes: [told.length ? `It may do ${told.join(", ")}.` : "It is not limited.",
@@ -67,7 +68,7 @@ function maker({ place, secret, reread, state }) {
         ...(detail.checked ? ["It may ask for rankings and attempts."] : []),
         "Its key is shown once."],
       make: async () => {
-        made = await ask("api/clients", { method: "POST", body, ifMatch: state.version });
+        made = await ask("api/clients", { method: "POST", body, ifMatch });
         return made;
       },
       done: () => `The client ${body.id} is there; its key is taken by all workers.` });

@@ -2,7 +2,7 @@
 
 import { ask, Fault } from "../api.js";
 import { h, show } from "../dom.js";
-import { exact, NONE, short, words } from "../format.js";
+import { duration, exact, NONE, short, words } from "../format.js";
 import { badge, failed, field, given, notice, section, table } from "../parts/basics.js";
 import { conflict, outcome } from "../parts/change.js";
 import { confirmChanges } from "../parts/dialog.js";
@@ -122,7 +122,7 @@ export function routingPage(name) {
         forms.takeLimits(limits);
         const { breaker, bench } = limits;
         return h("p", {}, `${exact(breaker.threshold)} failures in a row cut a model off on a key for `,
-          `${exact(breaker.cooldown_ms)} ms, ${exact(bench.failures)} within ${exact(bench.within_s)} s on several keys `,
+          `${duration(breaker.cooldown_ms)}, ${exact(bench.failures)} within ${exact(bench.within_s)} s on several keys `,
           `bench it for ${exact(bench.for_s)} s.`);
       } },
     ],
