@@ -150,6 +150,14 @@ def test_text_lines_are_coloured_on_a_terminal_unless_told_not_to(
         assert (b"\x1b[" in line) is (no_color == "")
 
 
+def read_lines(terminal: io.FileIO, count: int) -> bytes:
+    """What comes at a terminal, which may come in pieces, until there are so many lines."""
+    written = b""
+    while written.count(b"\n") < count:
+        written += terminal.read(4096)
+    return written
+
+
 @pytest.mark.parametrize("console", [None, False, True])
 def test_log_is_text_on_a_terminal_unless_told_otherwise(
     monkeypatch: pytest.MonkeyPatch, console: bool | None
@@ -161,7 +169,7 @@ def test_log_is_text_on_a_terminal_unless_told_otherwise(
         log.event(WORKER_STARTED, worker="w1", config_version=1)
         log.hot(request_line())
         log.close()
-        written = terminal.read(4096)
+        written = read_lines(terminal, 2)
 
     event, hot = written.decode().splitlines()
     assert event.startswith("{") is hot.startswith("{") is (console is False)
@@ -187,8 +195,8 @@ def test_process_with_a_terminal_logs_text_by_itself() -> None:
 
     with open(ours, "rb", buffering=0) as terminal:
         subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True)
+        written = read_lines(terminal, 1)
         os.close(theirs)
-        written = terminal.read(4096)
 
     assert b"worker.started" in written
     assert not written.startswith(b"{")
