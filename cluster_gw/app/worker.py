@@ -24,6 +24,7 @@ from cluster_gw.app.base import Servers
 from cluster_gw.app.configuration import Configuration
 from cluster_gw.app.engine import Engine
 from cluster_gw.app.quiet_server import QuietServer
+from cluster_gw.app.tracing import tracing_of
 from cluster_gw.background.loss_watch import LossWatch
 from cluster_gw.background.parent_watch import POLL_S, ParentWatch
 from cluster_gw.background.runner import Runner
@@ -107,6 +108,9 @@ class Worker:
         self._configuration = Configuration(base, log=self.log, registry=self._registry)
         self._current = self._configuration.current
         self._current.turns = KeyTurns(crc32(options.worker_id.encode()))
+        self._tracing = tracing_of(
+            self._settings.telemetry, options.worker_id, environ, self.log, self._registry
+        )
 
     async def run(self) -> int:
         """Serve until told to stop."""
@@ -132,7 +136,8 @@ class Worker:
         engine.config_watch.when_read(self._configuration.take_over)
         self._configuration.when_changed(engine.refit)
         self._configuration.when_changed(engine.coordination.report_soon)
-        self._data = self._data_server(engine.deps)
+        tracer = None if self._tracing is None else self._tracing.tracer
+        self._data = self._data_server(msgspec.structs.replace(engine.deps, tracer=tracer))
         engine.coordination.when_drained(self._send_away)
         control = self._control_server(engine)
         runner = Runner(self.log)
@@ -154,6 +159,8 @@ class Worker:
             control.should_exit = True
             await control_task
             await runner.stop()
+            if self._tracing is not None:
+                await self._tracing.stop()
             await engine.stop()
         return self._exit_code
 
@@ -231,6 +238,8 @@ class Worker:
         engine.redis.on_change(lambda is_up: schema.note_connection(is_up=is_up))
         runner.every(SCHEMA_LOOK_S, "schema_watch", schema.look)
         engine.start_jobs(runner)
+        if self._tracing is not None:
+            self._tracing.start_jobs(runner)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin_drain)
         loop.add_signal_handler(signal.SIGHUP, self._reload)

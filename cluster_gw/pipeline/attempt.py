@@ -146,7 +146,7 @@ class Attempt:
         is_large = len(body) >= COALESCE_BYTES
         call = UpstreamCall(
             url=target.stream_url if request.stream else target.url,
-            headers=target.headers if not hints.vendor else headers_with(self._exchange, target),
+            headers=headers_with(self._exchange, target) if hints.adds_headers else target.headers,
             body=body,
             connect_timeout_s=timeouts.connect_s,
             dispatch_before_s=self._plan.asked_at_s + DISPATCH_WITHIN_S,

@@ -25,6 +25,7 @@ from cluster_gw.pipeline.replaying import Replay, in_form, may_reform, target_of
 from cluster_gw.pipeline.reply import Reply
 from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.shell import Shell
+from cluster_gw.pipeline.trace import inner_of
 from cluster_gw.pipeline.unhurried import Unhurried
 from cluster_gw.store.cache_codec import Entry
 from cluster_gw.store.cache_look import Found, Lead, Unavailable
@@ -255,6 +256,7 @@ class Caches:
             inputs=exchange.inputs,
             allowance=exchange.allowance,
             share=exchange.share,
+            trace=inner_of(exchange.trace),
         )
         cached = Cached(self._store, digest, lead)
         cached.word = "refresh"

@@ -22,6 +22,7 @@ from cluster_gw.pipeline.runtime import Runtime
 from cluster_gw.pipeline.session_records import Handoff, model_of
 from cluster_gw.pipeline.tap import Tap
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.trace import Trace
 from cluster_gw.store.admission import Refusal, TargetLimits
 from cluster_gw.store.clients import Claim, Standing, Used
 from cluster_gw.store.session_memory import Record
@@ -40,6 +41,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         task: the kind of work; `auto` when unset.
         vendor: headers `anthropic-beta` and `anthropic-version`, for upstreams of that vendor's
             dialect; empty for most requests.
+        adds_headers: its calls may carry more headers than their targets' own.
         repeat_key: `Idempotency-Key`, None when unset.
         cache: what the client says of the response cache.
     """
@@ -52,6 +54,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     session_label: str | None = None
     task: Task = Task.AUTO
     vendor: tuple[tuple[str, str], ...] = ()
+    adds_headers: bool = False
     repeat_key: bytes | None = None
     cache: Wish = Wish.UNSAID
 
@@ -128,6 +131,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         memory_s: how long it waited for what is kept of its conversation.
         cached: its place in the response cache; None for most.
         cache_header: what became of that.
+        trace: where it stands in one; None where traces are off.
     """
 
     id: str
@@ -170,6 +174,7 @@ class Exchange(msgspec.Struct, kw_only=True):
     memory_s: float = 0.0
     cached: Cached | None = None
     cache_header: tuple[bytes, bytes] = CACHE_OFF
+    trace: Trace | None = None
 
     @property
     def demand(self) -> Demand:

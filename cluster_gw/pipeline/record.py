@@ -8,6 +8,8 @@ from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.holding import CLIENT_CODES
 from cluster_gw.pipeline.keeping import Keeper
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.trace import Trace
+from cluster_gw.pipeline.tracing import tell
 from cluster_gw.telemetry import catalog, events
 from cluster_gw.telemetry.lines import AttemptLine, RequestLine
 from cluster_gw.telemetry.log import Log
@@ -87,7 +89,9 @@ class Recorder:
             registry.add(catalog.EXHAUSTED, code)
         if exchange.ranking.moves:
             self._count_moves(exchange)
-        if code is None:
+        if exchange.trace is not None:
+            self._tell_traced(exchange, exchange.trace, status, code, duration_s)
+        elif code is None:
             self._log.hot(_line(exchange, status, code, duration_s))
         else:
             self._tell_trouble(exchange, status, code, duration_s)
@@ -102,7 +106,9 @@ class Recorder:
         duration_s = self._clock.monotonic_s() - exchange.started_s
         self._registry.add(catalog.REQUESTS, exchange.ranking.combo, str(status))
         self._observe(exchange, duration_s)
-        if code is None:
+        if exchange.trace is not None:
+            self._tell_traced(exchange, exchange.trace, status, code, duration_s, REPEATED)
+        elif code is None:
             line = _line(exchange, status, code, duration_s)
             line.cache = REPEATED
             self._log.hot(line)
@@ -126,6 +132,25 @@ class Recorder:
         if cache is not None:
             line.cache = cache
         self._log.hot(line)
+
+    def _tell_traced(
+        self,
+        exchange: Exchange,
+        trace: Trace,
+        status: int,
+        code: str | None,
+        duration_s: float,
+        cache: str | None = None,
+    ) -> None:
+        """Tell a collector of a request, and the log in a line that names its trace."""
+        line = _line(exchange, status, code, duration_s)
+        if cache is not None:
+            line.cache = cache
+        tell(exchange, trace, line, duration_s)
+        suppressed = None if code is None else self._log.limit.ask(line.event, code)
+        if code is None or suppressed is not None:
+            line.suppressed = suppressed or 0
+            self._log.hot(line)
 
     def _count_moves(self, exchange: Exchange) -> None:
         for move in exchange.ranking.moves:

@@ -13,6 +13,7 @@ from cluster_gw.canonical.failure import Fault, FaultKind, Sent
 from cluster_gw.canonical.request import ChatRequest, Dialect
 from cluster_gw.pipeline.exchange import Exchange
 from cluster_gw.pipeline.targets import Target
+from cluster_gw.pipeline.trace import begin_call
 from cluster_gw.surfaces.base import StreamEncoder, StreamHead
 from cluster_gw.wire.json_codec import UnexpectedShapeError
 
@@ -96,18 +97,20 @@ def noted(exchange: Exchange, translated: Translated, lost: tuple[str, ...] = ()
 
 
 def headers_with(exchange: Exchange, target: Target) -> tuple[tuple[str, str], ...]:
-    """The headers of a call of a client that names features or the version of a vendor's API.
+    """The headers of a call that may carry more than its target's own.
 
-    They are that vendor's own: an upstream of another dialect has none of that name. Which version
-    is spoken is for clients of that dialect to say; what others say is written in ours.
+    Those are a vendor's, where the client names features or the version of its API: an upstream of
+    another dialect has none of that name. Which version is spoken is for clients of that dialect to
+    say; what others say is written in ours. The last ones tell of a trace, where traces are on.
     """
-    if target.dialect is not Dialect.ANTHROPIC:
-        return target.headers
-    own = dict(target.headers)
-    given = dict(exchange.hints.vendor)
-    if exchange.request.dialect is not target.dialect:
-        given.pop(VERSION, None)
-    return tuple({**own, **given}.items())
+    headers = target.headers
+    if target.dialect is Dialect.ANTHROPIC and exchange.hints.vendor:
+        given = dict(exchange.hints.vendor)
+        if exchange.request.dialect is not target.dialect:
+            given.pop(VERSION, None)
+        headers = tuple({**dict(headers), **given}.items())
+    trace = exchange.trace
+    return headers if trace is None else headers + begin_call(trace, exchange.request, target)
 
 
 def answer_body(

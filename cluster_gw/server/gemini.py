@@ -15,8 +15,9 @@ from cluster_gw.pipeline.reply import Send
 from cluster_gw.server.auth import find_credential
 from cluster_gw.server.body import Receive
 from cluster_gw.server.cycle import ANSWER_NOW, WRITE_NOW
-from cluster_gw.server.inference import Deps, Inference
+from cluster_gw.server.inference import Deps
 from cluster_gw.server.token_counts import TokenCounts
+from cluster_gw.server.tracing import inference_of
 from cluster_gw.surfaces.base import Surface
 from cluster_gw.surfaces.gemini import CountTokens, GenerateContent
 from cluster_gw.surfaces.gemini_embeddings import BatchEmbedContents, EmbedContent
@@ -56,11 +57,11 @@ class GeminiDoor:
         if method == "countTokens":
             return TokenCounts(CountTokens(model), self._deps, "totalTokens")
         if method in UNARY:
-            return Inference(UNARY[method](model), self._deps)
+            return inference_of(UNARY[method](model), self._deps)
         if wants_events(scope["query_string"]):
-            return Inference(GenerateContent(model, stream=True), self._deps)
+            return inference_of(GenerateContent(model, stream=True), self._deps)
         surface = GenerateContent(model, stream=True, framing=ArrayFraming)
-        return sending_json(Inference(surface, self._deps))
+        return sending_json(inference_of(surface, self._deps))
 
 
 def sending_json(endpoint: Endpoint) -> Endpoint:

@@ -89,6 +89,7 @@ def decode_hints(
     task = TASKS.get((_first(headers, TASK_HEADERS) or Task.AUTO).strip().lower())
     if task is None:
         return bad_task()
+    vendor = vendor_headers(features, headers.get(VERSION_HEADER, b"").strip())
     return Hints(
         label=label,
         timeout_s=timeout_s,
@@ -100,7 +101,8 @@ def decode_hints(
         cache=wish_of(
             _first(headers, CACHE_HEADERS) or "", headers.get(CONTROL_HEADER, b"").decode("latin-1")
         ),
-        vendor=vendor_headers(features, headers.get(VERSION_HEADER, b"").strip()),
+        vendor=vendor,
+        adds_headers=bool(vendor),
         repeat_key=repeat_key if REPEAT_HEADER in headers else None,
     )
 

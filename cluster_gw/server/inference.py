@@ -29,6 +29,7 @@ from cluster_gw.pipeline.memory import NOTHING_LEFT, Recalled
 from cluster_gw.pipeline.plan import make_ranking, strategy_of
 from cluster_gw.pipeline.reply import Headers, Reply, Send
 from cluster_gw.pipeline.shell import Shell
+from cluster_gw.pipeline.trace import Tracer
 from cluster_gw.pipeline.vendor_headers import limit_headers
 from cluster_gw.server.answers import (
     answer_not_found,
@@ -62,7 +63,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Deps(msgspec.Struct, frozen=True, kw_only=True):
-    """What every inference endpoint of a worker works with."""
+    """What every inference endpoint of a worker works with; `tracer` is None without traces."""
 
     current: Current
     shell: Shell
@@ -73,6 +74,7 @@ class Deps(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     chance: Chance
     mint_id: Callable[[], str]
+    tracer: Tracer | None = None
 
 
 class Arrival(msgspec.Struct, kw_only=True, gc=False):

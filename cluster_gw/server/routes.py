@@ -14,9 +14,10 @@ from cluster_gw.server.body import Receive
 from cluster_gw.server.gemini import CALLS, GeminiDoor, with_key_header
 from cluster_gw.server.gemini import PREFIXES as GEMINI_PREFIXES
 from cluster_gw.server.gemini import is_path as is_gemini_path
-from cluster_gw.server.inference import Deps, Inference
+from cluster_gw.server.inference import Deps
 from cluster_gw.server.listing import GOOGLE_HEADER, VERSION_HEADER, Models
 from cluster_gw.server.token_counts import TokenCounts
+from cluster_gw.server.tracing import inference_of
 from cluster_gw.server.unserved import NO_SUCH_METHOD, unserved
 from cluster_gw.server.versions import Endpoint, VersionDoor
 from cluster_gw.surfaces import SURFACES
@@ -77,7 +78,7 @@ def build_app(deps: Deps) -> FrontDoor:
     """Assemble the routes of the data port."""
     models = Models(deps)
     hot: dict[str, Endpoint] = {
-        path: Inference(surface, deps) for path, surface in SURFACES.items()
+        path: inference_of(surface, deps) for path, surface in SURFACES.items()
     }
     messages = SURFACES[MESSAGES]
     hot[MESSAGES] = VersionDoor(hot[MESSAGES], messages, deps)

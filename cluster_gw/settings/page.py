@@ -18,7 +18,6 @@ from cluster_gw.settings.bounds import BOUNDS, PATTERN_WORDS, TOKEN_FIELDS
 from cluster_gw.settings.checking import range_of
 from cluster_gw.settings.environment import places
 from cluster_gw.settings.pool import ComboSettings, Settings
-from cluster_gw.settings.rules import UNAVAILABLE
 from cluster_gw.settings.secret import Secret
 
 PAGE: Final = Path("docs/configuration.md")
@@ -43,7 +42,8 @@ concurrency from `MAX_CONCURRENT_REQUESTS_PER_KEY[_<PLATFORM>]`: a whole number,
 platform is the provider or its preset, in capitals. What a key says itself wins.
 
 A changed file is taken over while running if it is valid; else the one before stays in force, also
-for workers that start again. Changes of `server` and `redis` need a restart.
+for workers that start again. Changes of `server` and `redis` need a restart, and of `telemetry`
+`otlp_endpoint`, `otlp_metrics`, `trace_sample` and `propagate`.
 """
 OWN_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -54,8 +54,6 @@ OWN_LIMITS: Final[Mapping[str, str]] = MappingProxyType(
         "concurrency": "requests at the same time",
     }
 )
-WITHOUT_EFFECT: Final = frozenset(UNAVAILABLE)
-NOT_YET: Final = "Not available yet in this version"
 
 
 def configuration_page() -> str:
@@ -114,8 +112,6 @@ def _mark(kind: inspect.Type) -> str:
 def _section(path: str, kind: inspect.StructType, variables: set[str]) -> str:
     meanings = attributes_of(kind.cls)
     lines = [f"## `{path}`" if path else "## Top level", "", _summary(kind.cls), ""]
-    if path in WITHOUT_EFFECT:
-        lines += [f"{NOT_YET}.", ""]
     lines += ["| Field | Value | Default | Meaning |", "|---|---|---|---|"]
     for field in kind.fields:
         place = f"{path}.{field.name}" if path else field.name
@@ -124,7 +120,7 @@ def _section(path: str, kind: inspect.StructType, variables: set[str]) -> str:
             f"`{field.name}`{' (variable)' if place in variables else ''}",
             _value(kind, field),
             _default(field),
-            f"{meaning} ({NOT_YET.lower()})" if place in WITHOUT_EFFECT else meaning,
+            meaning,
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])

@@ -13,12 +13,10 @@ from cluster_gw.settings.pool import Settings
 from cluster_gw.settings.secret import Secret
 from cluster_gw.settings.strategies import RUNNABLE_DIALECTS
 from cluster_gw.store.address import KINDS, AddressError, parse_address
+from cluster_gw.telemetry.outlet import INSTALL, is_installed
 
 NOT_YET: Final = "not available yet in this version"
-DEFAULTS: Final = Settings()
-UNAVAILABLE: Final = (
-    "telemetry.otlp_endpoint",
-)  # a feature leaves this list in the change that brings it
+OTLP_PATH: Final = re.compile(r"/v1/(traces|metrics|logs)/?$")
 CLEAR: Final = frozenset({"http", "https"})
 EMBEDDED: Final = "embedded:"
 REDIS_FORMS: Final = (
@@ -55,22 +53,31 @@ def check_gateway(settings: Settings, faults: Faults) -> None:
     _check_redis(settings.redis.url, "redis.url", faults)
     if settings.redis.cache_url is not None:
         _check_redis(settings.redis.cache_url, "redis.cache_url", faults)
+    _check_collector(settings.telemetry.otlp_endpoint, faults)
     if not is_zone(settings.routing.peak_hours.timezone):
         faults.add("routing.peak_hours.timezone", "is no time zone, such as Europe/Berlin or UTC")
+    _warn(settings, faults)
+
+
+def _warn(settings: Settings, faults: Faults) -> None:
+    """Name what may be meant, and mostly is not."""
     if settings.auth.mode == "keys" and not settings.clients:
         faults.warn("clients", "none is declared: every request will be refused with 401")
-    _warn_of_the_unavailable(settings, faults)
-
-
-def _warn_of_the_unavailable(settings: Settings, faults: Faults) -> None:
-    """Name what is asked for and not done yet; silence would pass for a promise."""
-    for path in UNAVAILABLE:
-        section, _, field = path.partition(".")
-        asked = getattr(getattr(settings, section), field)
-        if asked != getattr(getattr(DEFAULTS, section), field):
-            faults.warn(path, f"{NOT_YET}; it has no effect")
     if settings.redis.when_lost == "open":
         faults.warn("redis.when_lost", '"open" may exceed every limit while Redis is away')
+
+
+def _check_collector(endpoint: str | None, faults: Faults) -> None:
+    """Check that traces can go where they are to go."""
+    path = "telemetry.otlp_endpoint"
+    if endpoint is None:
+        return
+    if not is_http_url(endpoint):
+        faults.add(path, "must be an http(s) address without credentials, such as http://host:4318")
+    elif OTLP_PATH.search(endpoint):
+        faults.add(path, "must end before /v1/traces: that and /v1/metrics are added")
+    if not is_installed():
+        faults.add(path, f"needs what is not installed: {INSTALL}")
 
 
 def _check_redis(url: Secret, path: str, faults: Faults) -> None:

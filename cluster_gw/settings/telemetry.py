@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cluster_gw.settings.sections import Name, Section
+from cluster_gw.settings.sections import Name, Ratio, Section
 
 
 class RequestRecordSettings(Section, frozen=True, kw_only=True):
@@ -48,7 +48,14 @@ class TelemetrySettings(Section, frozen=True, kw_only=True):
         log: `json` for programs, `text` for people, `auto` for text where the log goes to a
             terminal; `NO_COLOR` switches colours off.
         metrics: whether `/metrics` is served.
-        otlp_endpoint: where traces go.
+        otlp_endpoint: address of an OpenTelemetry collector (OTLP over HTTP), such as
+            `http://collector:4318`, to which `/v1/traces` and `/v1/metrics` are added. Needs the
+            extra: `pip install 'cluster-gw[otel]'`. Headers for it: `OTEL_EXPORTER_OTLP_HEADERS`.
+        otlp_metrics: whether measurements (`gen_ai.…`) go there, too.
+        trace_sample: of requests whose client names no trace, the part whose spans are exported;
+            where it names one, its own flag decides.
+        propagate: what providers are told of a trace: nothing, `traceparent` (random ids and a
+            flag), or `all`: the client's `tracestate` as well.
         fallback_detail: whether `X-Fallback-Detail` is sent to everybody.
         request_records: of which requests the ranking is kept.
         log_limit: how many lines of one trouble are written.
@@ -57,6 +64,9 @@ class TelemetrySettings(Section, frozen=True, kw_only=True):
     log: Literal["auto", "json", "text"] = "auto"
     metrics: bool = True
     otlp_endpoint: Name | None = None
+    otlp_metrics: bool = True
+    trace_sample: Ratio = 1.0
+    propagate: Literal["none", "traceparent", "all"] = "traceparent"
     fallback_detail: bool = False
     request_records: RequestRecordSettings = RequestRecordSettings()
     log_limit: LogLimitSettings = LogLimitSettings()

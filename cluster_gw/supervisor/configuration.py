@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,14 @@ from cluster_gw.supervisor.watch import FileWatch
 from cluster_gw.telemetry.events import CONFIG_WARNED
 from cluster_gw.telemetry.log import Log
 
-NEEDS_RESTART: Final = ("server", "redis")
+NEEDS_RESTART: Final = (
+    "server",
+    "redis",
+    "telemetry.otlp_endpoint",
+    "telemetry.otlp_metrics",
+    "telemetry.trace_sample",
+    "telemetry.propagate",
+)
 
 
 class Configuration:
@@ -78,7 +86,7 @@ class Configuration:
         fixed = [
             name
             for name in NEEDS_RESTART
-            if getattr(loaded.settings, name) != getattr(self._first.settings, name)
+            if attrgetter(name)(loaded.settings) != attrgetter(name)(self._first.settings)
         ]
         self._log.event(events.CONFIG_CHANGED, file_version=self.version, needs_restart=fixed)
         self._warn(loaded)

@@ -230,18 +230,14 @@ KEY_ROUTES: Final = _gauge(
     "gw_key_routes_count",
     "Routes of a key (label: 12 hex digits of SHA-256 of its id) by state: ok, half_open (has to "
     "prove itself), or the gate that is closed.",
-    "provider",
-    "key",
-    "state",
+    *("provider", "key", "state"),
     merge=Merge.MAX,
 )
 KEY_USE: Final = _gauge(
     "gw_key_use_ratio",
     "Share of a limit that is used on a key: of several windows (models, key, account) the "
     "fullest, by limit. As the snapshot says.",
-    "provider",
-    "key",
-    "limit",
+    *("provider", "key", "limit"),
     merge=Merge.MAX,
 )
 WINDOWS_OVER: Final = _gauge(
@@ -352,6 +348,10 @@ LOG_LINES_SUPPRESSED: Final = _counter(
     "gw_log_lines_suppressed_total",
     "Log lines of a trouble that came too fast and were left out, by event.",
     "event",
+)
+SPANS_EXPORTED: Final = _counter("gw_spans_exported_total", "Spans that a collector took.")
+SPANS_DROPPED: Final = _counter(
+    "gw_spans_dropped_total", "Spans that are lost: no room for them, or no collector took them."
 )
 DRAINING: Final = _gauge(
     "gw_draining_workers_count", "Workers that take no new requests and end open ones."

@@ -141,11 +141,7 @@ ALONE_CONTINUED: Final = _event(
     "alone.continued",
     Level.WARNING,
     "Once a minute while a worker decides without Redis: what it did since that began.",
-    "worker",
-    "mode",
-    "grants",
-    "refusals",
-    "journal",
+    *("worker", "mode", "grants", "refusals", "journal"),
 )
 ALONE_ENDED: Final = _event(
     "alone.ended",
@@ -332,6 +328,13 @@ LIBRARY_WARNED: Final = _event(
     "library",
     "where",
     "exception",
+)
+TELEMETRY_DROPPED: Final = _event(
+    "telemetry.dropped",
+    Level.WARNING,
+    "The collector of telemetry.otlp_endpoint took no spans, which are lost, or no measurements, "
+    "which go along with the next ones.",
+    *("spans", "unsent", "cause"),
 )
 REQUEST_CRASHED: Final = _event(
     "request.crashed", Level.ERROR, "A bug ended a request.", "request_id", "exception"

@@ -38,7 +38,7 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     """One request; durations in ms, `status` 499 when the client left first.
 
     `score` is that of the last route called, `snapshot` the version that was ranked by; `cache`
-    tells what the response cache was to it, or `idempotency`.
+    tells what the response cache was to it, or `idempotency`; `trace_id` only where traces are on.
     """
 
     request_id: str
@@ -60,6 +60,7 @@ class RequestLine(HotLine, kw_only=True, omit_defaults=True):
     tokens: int
     tokens_source: str
     cache: str | None = None
+    trace_id: str | None = None
 
 
 class AttemptLine(HotLine, kw_only=True, omit_defaults=True, rename={"failure_class": "class"}):

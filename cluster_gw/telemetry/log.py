@@ -20,11 +20,10 @@ from cluster_gw.telemetry.line_limit import REST_S, LineLimit
 from cluster_gw.telemetry.lines import Event, HotLine, Level
 from cluster_gw.telemetry.log_output import BufferedOutput, DirectOutput, Output, standard_error
 from cluster_gw.telemetry.text_line import text_line
-from cluster_gw.units import US_PER_S
+from cluster_gw.units import NS_PER_S, US_PER_S
 
 MAX_BUFFER_LINES: Final = 256
 REQUEST_ID: Final = "request_id"
-NS_PER_S: Final = 1_000_000_000
 NS_PER_US: Final = 1000
 INFO: Final = Level.INFO
 

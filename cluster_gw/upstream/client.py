@@ -26,6 +26,9 @@ from cluster_gw.upstream.response import UpstreamResponse
 
 _MAX_LINES: Final = 1_024
 
+_OF_ONE_CALL: Final = "traceparent"
+"""The last header of a call whose head is like no other's, and is not kept."""
+
 _MAX_STALE: Final = 8
 # A place whose connections keep holding bytes nobody asked for is a broken peer, not bad luck.
 
@@ -182,9 +185,12 @@ class UpstreamClient:
         head = constant_head(origin.head, call.headers)
         if head is None:
             return unsent(FaultKind.CREDENTIAL, "a request header cannot be sent")
+        line = _Line(origin.place, head)
+        if call.headers and call.headers[-1][0] == _OF_ONE_CALL:
+            return line
         if len(self._lines) >= _MAX_LINES:
             self._lines.clear()
-        line = self._lines[key] = _Line(origin.place, head)
+        self._lines[key] = line
         return line
 
     async def _dial(self, place: Place, call: UpstreamCall) -> Connection | Fault:

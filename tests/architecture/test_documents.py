@@ -179,9 +179,20 @@ def test_every_dependency_has_its_reason() -> None:
 def test_every_dependency_is_locked() -> None:
     project = tomllib.loads(read("pyproject.toml"))["project"]
     names = [re.split(r"[<>=; ]", line, maxsplit=1)[0] for line in project["dependencies"]]
-    for lock in ("requirements/run.lock", "requirements/dev.lock"):
+    for lock in ("requirements/run.lock", "requirements/image.lock", "requirements/dev.lock"):
         locked = set(re.findall(r"(?m)^([a-z0-9-]+)==", read(lock)))
         assert {name.replace(".", "-") for name in names} <= locked
+
+
+def test_the_image_holds_the_versions_that_are_tested() -> None:
+    tested, held = (
+        dict(re.findall(r"(?m)^([a-z0-9-]+)==(\S+)", read(f"requirements/{name}.lock")))
+        for name in ("dev", "image")
+    )
+    extra = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]["otel"]
+
+    assert held.items() <= tested.items()
+    assert {re.split(r"[<>=]", line, maxsplit=1)[0] for line in extra} <= held.keys()
 
 
 def test_each_decision_has_a_number_of_its_own_and_is_listed_once_in_order() -> None:

@@ -81,6 +81,12 @@ SEEDS = (
         "starlette",
     ),
     Seed("store/seed_numpy", "import numpy", "numpy only in core", "numpy"),
+    Seed(
+        "telemetry/seed_otel",
+        "import opentelemetry.sdk.trace",
+        "OpenTelemetry only where the extra is loaded",
+        "opentelemetry",
+    ),
     Seed("server/seed_yaml", "import ruamel.yaml", "one YAML door, one terminal", "ruamel"),
     Seed("server/seed_click", "import click", "one YAML door, one terminal", "click"),
     Seed("server/seed_json", "import json", "one JSON door", "json"),

@@ -109,7 +109,7 @@ def test_the_bill_of_materials_names_every_package_with_its_version(tmp_path: Pa
 
     bill: dict[str, Any] = json.loads(written.read_text("utf-8"))
     named = {plain(one["name"]): one["version"] for one in bill["components"]}
-    lock = (ROOT / "requirements/run.lock").read_text("utf-8")
+    lock = (ROOT / "requirements/image.lock").read_text("utf-8")
     locked = set(re.findall(r"(?m)^([a-z0-9-]+)==", lock))
     there = {plain(one.name): one.version for one in metadata.distributions()}
     wanted = {name: there[name] for name in locked & there.keys()}

@@ -31,6 +31,7 @@ class ChatUpstream(Listener):
         message: of the next answers.
         status: of the next answers.
         bodies: what was asked, decoded.
+        headers: that came with each, names in lower case.
         frames: choices of each frame of the next streams; None for those of `message`.
     """
 
@@ -41,6 +42,7 @@ class ChatUpstream(Listener):
         self.status = 200
         self.frames: list[list[dict[str, Any]]] | None = None
         self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -51,6 +53,7 @@ class ChatUpstream(Listener):
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = msgspec.json.decode(await request.read())
         self.bodies.append(body)
+        self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if self.status != 200:
             return web.json_response({"error": {"message": "no"}}, status=self.status)
         reason = "tool_calls" if "tool_calls" in self.message else "stop"

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from cluster_gw.app import Engine, Servers
 from cluster_gw.app.administration import build_desk
 from cluster_gw.app.configuration import Configuration
+from cluster_gw.app.tracing import tracing_of
 from cluster_gw.server.admin.table import build_admin
 from cluster_gw.server.protocol import with_head_limit
 from cluster_gw.server.routes import build_app
@@ -73,6 +74,7 @@ class Gateway:
         self.log = Log(self.stream)
         self.configuration = Configuration(base, log=self.log, registry=self.registry)
         self.settings, self.current = self.configuration.settings, self.configuration.current
+        self._environ = environ or {}
         key = load_plain(base.plain, base).master_key
         self._servers = Servers(
             url=redis_url,
@@ -95,9 +97,13 @@ class Gateway:
         self.configuration.when_changed(self.engine.refit)
         self.configuration.when_changed(self.engine.coordination.report_soon)
         await self.engine.start()
+        self.tracing = tracing_of(
+            self.settings.telemetry, "w1", self._environ, self.log, self.registry
+        )
+        tracer = None if self.tracing is None else self.tracing.tracer
         self._server = _Server(
             uvicorn.Config(
-                build_app(self.engine.deps),
+                build_app(msgspec.structs.replace(self.engine.deps, tracer=tracer)),
                 port=0,
                 interface="asgi3",
                 http=with_head_limit(self.settings.server.max_head_kb * BYTES_PER_KB),
@@ -124,6 +130,8 @@ class Gateway:
         await self._task
         await self.engine.settle()
         await self.engine.stop()
+        if self.tracing is not None:
+            await self.tracing.stop()
 
     def admin_app(self) -> Starlette:
         """This worker's admin API."""

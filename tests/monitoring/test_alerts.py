@@ -31,6 +31,7 @@ FIRES: Final[dict[str, dict[str, str]]] = {
     "GwDrainsLong": {f"gw_draining_workers_count{{{ONE}}}": FLAT},
     "GwRequestsCrash": {f"gw_requests_crashed_total{{{ONE}}}": FEW},
     "GwLogLinesDropped": {f"gw_log_lines_dropped_total{{{ONE}}}": FEW},
+    "GwSpansDropped": {f"gw_spans_dropped_total{{{ONE}}}": MANY},
     "GwClockSkew": {f"gw_clock_offset_seconds{{{ONE}}}": "3x60"},
     "GwRedisLost": {
         f"gw_redis_up_count{{{ONE}}}": FLAT,

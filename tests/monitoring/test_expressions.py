@@ -37,7 +37,7 @@ FOR_SEARCHES = {
     "gw_journal_replayed_total gw_events_total gw_events_reconnects_total gw_key_checks_total "
     "gw_cooldowns_lifted_total gw_snapshots_built_total gw_snapshots_refused_total "
     "gw_ordered_passes_total gw_outside_use_total "
-    "gw_models_toolless_count gw_log_lines_suppressed_total",
+    "gw_models_toolless_count gw_log_lines_suppressed_total gw_spans_exported_total",
     "is no trouble of anybody": "gw_bonds_unread_total gw_bonds_unwritten_total "
     "gw_client_share_refusals_total gw_estimate_lessons_lost_total gw_estimate_pairs_count "
     "gw_request_records_total gw_session_memory_total gw_usage_dropped_total",

@@ -225,20 +225,6 @@ def test_a_file_without_a_pool_is_a_gateway_with_nothing_to_route_to() -> None:
     assert len(loaded.warnings) == 2
 
 
-@pytest.mark.parametrize(
-    ("path", "section"),
-    [
-        ("telemetry.otlp_endpoint", {"telemetry": {"otlp_endpoint": "http://o"}}),
-    ],
-)
-def test_what_this_version_does_not_do_is_said(
-    base: dict[str, Any], load: Load, path: str, section: dict[str, Any]
-) -> None:
-    assert load(base | section).warnings == (
-        f"{path}: not available yet in this version; it has no effect",
-    )
-
-
 def test_an_open_door_is_warned_of(base: dict[str, Any], load: Load) -> None:
     base["redis"] = {"when_lost": "open"}
 

@@ -8,7 +8,6 @@ from msgspec import inspect
 
 from cluster_gw.settings.page import PAGE, attributes_of, configuration_page
 from cluster_gw.settings.pool import Settings
-from cluster_gw.settings.rules import UNAVAILABLE
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,9 +49,3 @@ def test_every_field_has_a_meaning_and_no_meaning_is_left_over(kind: type) -> No
 )
 def test_a_row_tells_field_range_default_and_meaning(line: str) -> None:
     assert f"\n{line}" in configuration_page()
-
-
-def test_what_is_not_available_is_said() -> None:
-    assert configuration_page().lower().count("not available yet in this version") >= len(
-        UNAVAILABLE
-    )

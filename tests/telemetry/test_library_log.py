@@ -54,7 +54,7 @@ def test_records_of_one_place_are_limited() -> None:
     log.limit.fit(0.01, 3)
     with libraries_told(log):
         for number in range(10):
-            logging.getLogger("uvicorn.error").warning("Invalid HTTP request %d", number)
+            logging.getLogger("library").warning("Invalid HTTP request %d", number)
     log.close()
 
     assert [line["event"] for line in lines(stream)] == [LIBRARY_WARNED.name] * 3 + ["log.thinned"]

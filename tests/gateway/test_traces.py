@@ -1,0 +1,211 @@
+"""Spans and measurements of a real worker, as a real collector takes them."""
+
+from typing import Any, Final
+
+import aiohttp
+import pytest
+
+from tests.fakes.chat_upstream import ChatUpstream
+from tests.fakes.collector import Collector, told
+from tests.fakes.gateway import Gateway, provider
+from tests.fakes.waiting import until_soon
+from tests.gateway.conftest import Start
+from tests.gateway.requests import chat, post, steer
+
+TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT: Final = "00f067aa0ba902b7"
+SAMPLED: Final = f"00-{TRACE}-{PARENT}-01"
+UNSAMPLED: Final = f"00-{TRACE}-{PARENT}-00"
+STATE: Final = "vendor=opaque,other=1"
+FAIL: Final = [{"match": {"model": "one"}, "fault": {"kind": "status", "code": 503}}]
+SERVER, CLIENT = 2, 3
+ERROR: Final = 2
+
+
+def to(collector: Collector, **more: Any) -> dict[str, Any]:
+    """The section of a worker that is traced."""
+    return {"otlp_endpoint": collector.base_url, **more}
+
+
+async def told_at_end(gateway: Gateway) -> None:
+    """Have everything sent."""
+    assert gateway.tracing is not None
+    await gateway.tracing.stop()
+
+
+def lines(gateway: Gateway, event: str) -> list[dict[str, Any]]:
+    return [line for line in gateway.events() if line["event"] == event]
+
+
+async def test_a_request_with_a_fallback_is_a_span_with_one_for_each_call(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector))
+        response, _ = await post(http, gateway.base_url, chat(steer(rules=FAIL)))
+        await told_at_end(gateway)
+
+    request, failed, served = collector.spans
+    assert [span.name for span in collector.spans] == [
+        "POST /v1/chat/completions",
+        "chat one",
+        "chat two",
+    ]
+    assert [span.kind for span in collector.spans] == [SERVER, CLIENT, CLIENT]
+    assert {span.trace_id for span in collector.spans} == {request.trace_id}
+    assert request.parent_span_id == b""
+    assert {failed.parent_span_id, served.parent_span_id} == {request.span_id}
+    assert len({span.span_id for span in collector.spans}) == 3
+    assert request.start_time_unix_nano <= failed.start_time_unix_nano
+    assert failed.end_time_unix_nano <= served.start_time_unix_nano + 1_000_000
+    assert served.end_time_unix_nano <= request.end_time_unix_nano
+
+    whole = told(request.attributes)
+    assert (
+        whole
+        | {
+            "http.request.method": "POST",
+            "http.route": "/v1/chat/completions",
+            "http.response.status_code": 200,
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "auto",
+            "gen_ai.response.model": "two",
+            "gw.request_id": response.headers["x-gw-request-id"],
+            "gw.combo": "auto",
+            "gw.attempts": 2,
+        }
+        == whole
+    )
+    first, second = told(failed.attributes), told(served.attributes)
+    address = gateway.settings.providers["a"].base_url
+    assert (
+        first
+        | {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "a",
+            "gen_ai.request.model": "one",
+            "server.address": "127.0.0.1",
+            "server.port": int(str(address).split(":")[2].split("/")[0]),
+            "http.response.status_code": 503,
+            "error.type": "upstream_error",
+            "gw.attempt": 1,
+            "gw.key": "a1",
+        }
+        == first
+    )
+    assert (failed.status.code, failed.status.message) == (ERROR, "upstream_error")
+    assert "error.type" not in second
+    assert second["gen_ai.usage.output_tokens"] > 0
+    assert served.status.code == 0
+    assert collector.resource["service.name"] == "cluster-gw"
+    assert collector.resource["service.instance.id"] == "w1"
+    (line,) = lines(gateway, "request.finished")
+    assert line["trace_id"] == request.trace_id.hex()
+
+
+async def test_the_span_of_a_stream_ends_with_it(start: Start, http: aiohttp.ClientSession) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector))
+        await post(http, gateway.base_url, chat(stream=True))
+        await told_at_end(gateway)
+
+    request, call = collector.spans
+    assert call.end_time_unix_nano == request.end_time_unix_nano
+    assert told(call.attributes)["gen_ai.request.stream"] is True
+    assert told(call.attributes)["gen_ai.response.time_to_first_chunk"] >= 0
+
+
+async def test_a_client_that_names_its_span_has_the_request_hang_under_it(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector))
+        await post(http, gateway.base_url, chat(), traceparent=SAMPLED, tracestate=STATE)
+        await told_at_end(gateway)
+
+    request, call = collector.spans
+    assert (request.trace_id.hex(), request.parent_span_id.hex()) == (TRACE, PARENT)
+    assert (request.trace_state, call.trace_state) == (STATE, STATE)
+
+
+@pytest.mark.parametrize(
+    ("propagate", "passed"),
+    [
+        ("none", set[str]()),
+        ("traceparent", {"traceparent"}),
+        ("all", {"traceparent", "tracestate"}),
+    ],
+)
+async def test_a_provider_is_told_of_a_trace_as_much_as_is_set(
+    propagate: str, passed: set[str], start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector, ChatUpstream() as upstream:
+        gateway = await start(
+            providers={"a": provider(upstream.base_url)},
+            keys=[{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
+            models=[{"provider": "a", "model": "one"}],
+            telemetry=to(collector, propagate=propagate),
+        )
+        await post(http, gateway.base_url, chat(), traceparent=SAMPLED, tracestate=STATE)
+        await told_at_end(gateway)
+
+    (headers,) = upstream.headers
+    assert {name for name in headers if name.startswith("trace")} == passed
+    if passed:
+        call = collector.spans[-1]
+        assert headers["traceparent"] == f"00-{TRACE}-{call.span_id.hex()}-01"
+    assert headers.get("tracestate", STATE) == STATE
+
+
+async def test_without_a_collector_nothing_is_passed_on(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with ChatUpstream() as upstream:
+        gateway = await start(
+            providers={"a": provider(upstream.base_url)},
+            keys=[{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
+            models=[{"provider": "a", "model": "one"}],
+        )
+        await post(http, gateway.base_url, chat(), traceparent=SAMPLED, tracestate=STATE)
+
+    (headers,) = upstream.headers
+    assert not {name for name in headers if name.startswith("trace")}
+    assert "trace_id" not in lines(gateway, "request.finished")[0]
+
+
+async def test_the_flag_of_a_client_decides_over_the_sample(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector, trace_sample=0.0))
+        await post(http, gateway.base_url, chat())
+        await post(http, gateway.base_url, chat(), traceparent=UNSAMPLED)
+        await post(http, gateway.base_url, chat(), traceparent=SAMPLED)
+        await told_at_end(gateway)
+
+    assert {span.trace_id.hex() for span in collector.spans} == {TRACE}
+    assert len(collector.spans) == 2
+    ((_, point),) = collector.points("gen_ai.server.request.duration")
+    assert point.count == 3  # measured they are all the same
+
+
+async def test_a_request_whose_client_leaves_has_a_call_that_was_cancelled(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector))
+        hang = steer(fault={"kind": "hang_before_headers"})
+        with pytest.raises(TimeoutError):
+            async with http.post(
+                f"{gateway.base_url}/v1/chat/completions",
+                json=chat(hang),
+                timeout=aiohttp.ClientTimeout(total=0.3),
+            ):
+                pass
+        await until_soon(lambda: not gateway.current.in_flight)
+        await told_at_end(gateway)
+
+    request, call = collector.spans
+    assert told(request.attributes)["http.response.status_code"] == 499
+    assert told(call.attributes)["error.type"] == "client_gone"
+    assert call.parent_span_id == request.span_id
