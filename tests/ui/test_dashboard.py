@@ -343,6 +343,7 @@ def test_change_of_somebody_else_is_not_overwritten(visit: Visit, group: Gateway
 
     expect(page.locator("#told")).to_contain_text("Somebody else changed the configuration first")
     assert "412" in visit.take_complaints()[0]
+    expect(page.locator("#scores")).to_contain_text("as smartest ranks")  # it was read again
     page.get_by_role("button", name="Review 1 change").click()
     expect(page.get_by_role("dialog")).to_contain_text("Strategy: smartest → fastest")
     page.get_by_role("button", name="Apply").click()
