@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check lint types contracts fast laws sdk ui chart cluster deploy game-day \
   faults fuzz \
-  shots fuzz-quick soak bench sim docs manifest lock fmt setup tools ci clean
+  shots fuzz-quick soak bench bench-stages guard sim docs manifest lock fmt setup tools ci clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,8 +24,11 @@ run: $(STAMP) ## start a gateway with simulated providers on 127.0.0.1:8080; Ctr
 
 demo: run ## the same as run
 
-test: setup tools lint types contracts ## everything that has to hold before a change is merged
+test: setup tools lint types contracts guard ## everything that has to hold before a change is merged
 	@$(PYTEST) -m "not soak" -n 4 --dist loadgroup --no-loadscope-reorder
+
+guard: $(STAMP) ## a minute of load beside nginx: no figure of speed below its bound
+	@$(PY) -m bench.ab --quick --if-possible
 
 check: lint types contracts fast ## the quick half of test: no worker processes, no SDKs
 
@@ -86,6 +89,10 @@ game-day: $(STAMP) tools ## plant incidents in a running fleet, find and end eac
 
 soak: $(STAMP) tools ## long sweeps; minutes to hours
 	@$(PYTEST) -m soak
+
+bench-stages: $(STAMP) ## where a request's time goes, by stage; and its instructions, counted without noise
+	@$(PY) -m bench.stages.budget --functions 30
+	@$(PY) -m bench.stages.instructions
 
 bench: $(STAMP) ## speed beside a plain proxy on this machine; see bench/README.md
 	@$(PY) -m bench.ab --all

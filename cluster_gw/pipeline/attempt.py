@@ -65,15 +65,12 @@ class Attempt:
         dispatched: the request was handed to a connection; until then its admission costs nothing.
     """
 
-    # What most attempts never have stands here once, and costs them nothing.
-    answer: Answer | None = None
-    amended: Amended | None = None
-    heard: Heard | None = None
-    dispatched, answered_s = False, 0.0
-    _peek: Peek | None = None
-    _mending: MendingDecoder | None = None
-    _again: tuple[MendingDecoder, Peek] | None = None
-    _response: UpstreamResponse | None = None
+    # What a class has and its instances hide is found five times later than a slot.
+    __slots__ = (
+        *("target", "lease", "started_s", "dog", "tally", "answered_s", "answer", "amended"),
+        *("heard", "dispatched", "_exchange", "_plan", "_upstream", "_clock", "_headers_wait_s"),
+        *("_peek", "_mending", "_again", "_response"),
+    )
 
     def __init__(
         self,
@@ -86,6 +83,14 @@ class Attempt:
         alarms: Alarms,
         clock: Clock,
     ) -> None:
+        self.answer: Answer | None = None
+        self.amended: Amended | None = None
+        self.heard: Heard | None = None
+        self.dispatched, self.answered_s = False, 0.0
+        self._peek: Peek | None = None
+        self._mending: MendingDecoder | None = None
+        self._again: tuple[MendingDecoder, Peek] | None = None
+        self._response: UpstreamResponse | None = None
         self.target = target
         self.lease = lease
         clock_s = clock.monotonic_s
@@ -96,10 +101,10 @@ class Attempt:
         self._plan = plan
         self._upstream = upstream
         self._clock = clock
-        timeouts = target.route.timeouts
-        self._headers_wait_s = timeouts.first_byte_s
-        if not exchange.request.stream:  # its first byte comes when all of it is there
-            self._headers_wait_s = max(timeouts.first_byte_s, timeouts.stall_s)
+        first_s, stall_s = target.route.timeouts.first_byte_s, target.route.timeouts.stall_s
+        # The first byte of a buffered answer comes when all of it is there.
+        is_patient = exchange.request.stream or first_s > stall_s
+        self._headers_wait_s = first_s if is_patient else stall_s
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -120,8 +125,7 @@ class Attempt:
                 self._response.close()
         if opened is None:
             # Before the head of an answer there was no output that could have been watched.
-            watched = None if self._response is None else self.tally
-            return Broken(fault=self._timed_out(), tally=watched)
+            return Broken(fault=self._timed_out(), tally=self.tally if self._response else None)
         return opened
 
     def _bound(self) -> None:
@@ -305,8 +309,6 @@ class Attempt:
                         if rescued is not None:
                             return rescued
                     return Broken(fault=fault, tally=self.tally)
-                case _:
-                    pass
         return None
 
     def _weigh_again(
@@ -375,9 +377,8 @@ class Attempt:
         if response is not None and response.status != 200:  # noqa: PLR2004
             # The status is known; only its body was slow.
             return error_fault(response, b"", self.target, self._clock.wall_ms())
-        sent = Sent.UNKNOWN if self.dispatched else Sent.NOT_SENT
-        if response is not None:
-            sent = Sent.SENT
+        unheard = Sent.UNKNOWN if self.dispatched else Sent.NOT_SENT
+        sent = unheard if response is None else Sent.SENT
         return Fault(kind=kind, sent=sent, message=f"gave up waiting: {kind.value}")
 
     def _note_sent(self) -> None:
@@ -388,8 +389,8 @@ class Attempt:
     def _note_begun(self) -> None:
         """A large request has begun to leave."""
         self.dispatched = True
-        write_s = self.target.route.timeouts.write_s
-        self.dog.limit(self._clock.monotonic_s() + write_s, FaultKind.WRITE_TIMEOUT)
+        until_s = self._clock.monotonic_s() + self.target.route.timeouts.write_s
+        self.dog.limit(until_s, FaultKind.WRITE_TIMEOUT)
 
     def _note_written(self) -> None:
         if self._response is None:  # else it was answered before all of it was read

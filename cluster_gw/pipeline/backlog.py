@@ -6,7 +6,7 @@ route goes first is decided when the route's turn comes: most routes of a rankin
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
@@ -113,6 +113,7 @@ class KeyOrder:
         return [targets[place] for place in places]
 
 
+NOTHING: Final[frozenset[Any]] = frozenset()
 IN_TURN: Final = KeyOrder(StrategyInputs(), lambda _route: 0)
 
 
@@ -129,8 +130,8 @@ class Backlog:
     def __init__(self, targets: Iterable[Target], keys: KeyOrder = IN_TURN) -> None:
         self._targets = list(targets)
         self._keys = keys
-        self._ordered: set[RouteId] = set()
-        self._deferred: set[str] = set()
+        self._ordered: frozenset[RouteId] = NOTHING
+        self._deferred: frozenset[str] = NOTHING
 
     def __len__(self) -> int:
         return len(self._targets)
@@ -170,7 +171,7 @@ class Backlog:
             case SkipScope.MODEL:
                 self._keep(lambda t: t.route.id != failed.route.id)
             case SkipScope.PROVIDER:
-                self._deferred.add(failed.limits.host)
+                self._deferred |= {failed.limits.host}
             case SkipScope.NONE:
                 pass
 
@@ -181,7 +182,7 @@ class Backlog:
         while end < len(targets) and targets[end].route is route:
             end += 1
         targets[place:end] = self._keys.order(targets[place:end])
-        self._ordered.add(route.id)
+        self._ordered |= {route.id}
 
     def _keep(self, wanted: Callable[[Target], bool]) -> None:
         self._targets = [target for target in self._targets if wanted(target)]

@@ -5,7 +5,6 @@ other server a task waits for the word of ASGI.
 """
 
 import asyncio
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,18 +14,19 @@ from cluster_gw.server.cycle import WHEN_LEFT
 
 def watch_departure(
     scope: Mapping[str, Any], receive: Receive, on_left: Callable[[], None]
-) -> Callable[[], object]:
-    """Call `on_left` once if the client leaves; gives what ends the watch.
+) -> Callable[[None], object]:
+    """Call `on_left` once if the client leaves; gives what ends the watch, called with None.
 
     Args:
         scope: of the request (ASGI).
         receive: of the request; its body must have been read.
         on_left: called from the loop, at once when the client has left already.
     """
-    when_left = scope.get("extensions", {}).get(WHEN_LEFT)
-    if when_left is not None:
+    if "extensions" in scope and WHEN_LEFT in scope["extensions"]:
+        when_left = scope["extensions"][WHEN_LEFT]
         when_left(on_left)
-        return functools.partial(when_left, None)
+        end: Callable[[None], object] = when_left
+        return end
     return asyncio.get_running_loop().create_task(_wait(receive, on_left)).cancel
 
 

@@ -104,14 +104,14 @@ class Inference:
         deps = self._deps
         current = deps.current
         headers, extensions = headers_of(scope["headers"]), scope.get("extensions", NOTHING)
-        request_id = deps.mint_id()
+        clock_s, request_id = deps.clock.monotonic_s, deps.mint_id()
         arrival = Arrival(
             id=request_id,
             label=echo_label(headers, request_id),
             scope=scope,
             headers=headers,
             serving=current.serving,
-            started_s=deps.clock.monotonic_s(),
+            started_s=clock_s(),
             reply=Reply(send, extensions.get(WRITE_NOW), extensions.get(ANSWER_NOW)),
             receive=receive,
             read_now=extensions.get(READ_NOW),
@@ -251,7 +251,7 @@ class Inference:
             if task is not None:
                 task.uncancel()
         finally:
-            stop_watching()
+            stop_watching(None)
             if exchange.client_gone:
                 status, code = CLIENT_CLOSED, "client_gone"
                 phase = "stream" if reply.status else "waiting"

@@ -30,6 +30,7 @@ from cluster_gw.surfaces.chat_completions import ChatCompletions
 from cluster_gw.units import BYTES_PER_KB
 
 KNOWN_URLS: Final = 64
+MODERN: Final = b" HTTP/1.1"
 HEAD_END: Final = b"\r\n\r\n"
 UPGRADE: Final = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 # We upgrade to nothing, and some clients offer h2c with every POST. The parser underneath would
@@ -61,6 +62,7 @@ class BoundedHead(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._in_head = True
+        self._is_modern = False
         self._has_begun = True  # the first head has its time from the start of the connection
         self._head_bytes = 0
         self._partial_head = b""
@@ -109,6 +111,9 @@ class BoundedHead(HttpToolsProtocol):
                 if data[:1].isalpha():
                     self._keep_back(data)
                     return
+            # Of this head alone: what asks the parser for the version makes a text of it.
+            line_end = data.find(b"\r\n")
+            self._is_modern = line_end > 0 and data.endswith(MODERN, 0, line_end)
             if data[:end].lower().find(b"\nupgrade") >= 0:
                 data = UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
         try:
@@ -149,7 +154,8 @@ class BoundedHead(HttpToolsProtocol):
         self._head_bytes = 0
         self._has_begun = False
         self._head_due_s = math.inf
-        version = self.parser.get_http_version()
+        is_modern, self._is_modern = self._is_modern, False
+        version = "1.1" if is_modern else self.parser.get_http_version()
         is_modern = version == "1.1"
         cycle = (Cycle if is_modern else CloseDelimited)(
             self._scope(version),
@@ -322,7 +328,9 @@ class BoundedHead(HttpToolsProtocol):
 
     def _written(self) -> None:
         """Bytes were written, which does not mean that they are read."""
-        if self.transport.is_closing() or (self._unread_timer is None and is_complete(self.cycle)):
+        if self.transport.get_write_buffer_size() and (
+            self.transport.is_closing() or (self._unread_timer is None and is_complete(self.cycle))
+        ):
             self._watch_reader()
 
     def _watch_reader(self) -> None:

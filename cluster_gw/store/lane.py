@@ -352,23 +352,26 @@ class Lane:
                 now + GRACE_S, self._check_deadlines, math.inf
             )
             return
-        missed = False
-        while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][1].done()):
-            _, future = self._deadlines.popleft()
-            if not future.done():
+        missed, deadlines = False, self._deadlines
+        while deadlines:
+            at, sink = deadlines[0]
+            is_done = sink.done()
+            if not is_done and at > now:
+                break
+            deadlines.popleft()
+            if not is_done:
                 missed = True
                 self.misses += 1
-                future.set_exception(MissedError("no reply within the deadline"))
+                sink.set_exception(MissedError("no reply within the deadline"))
         if missed:
             self._misses_in_row += 1
             self._listener.on_trouble(MISSED)
             if self._misses_in_row >= self._max_misses:
                 self.kill("deadlines missed in a row")
                 return
-        if self._deadlines:
-            at = self._deadlines[0][0]
-            is_slow = at - self._hurry_s <= now
-            if is_slow:
+        if deadlines:
+            at = deadlines[0][0]
+            if is_slow := at - self._hurry_s <= now:
                 self._listener.on_trouble(SLOW)
             due = at if is_slow else at - self._hurry_s
             self._deadline_timer = self._loop.call_at(due, self._check_deadlines, due)

@@ -33,23 +33,23 @@ class StopReason(StrEnum):
     FATAL = "fatal"  # the fault cannot be cured by another candidate
 
 
-class AttemptPlanner:
+class AttemptPlanner(msgspec.Struct, gc=False):
     """Counts the attempts of one request against its policy; has no clock of its own.
 
-    Args:
+    Attributes:
         policy: the bounds.
         started_ms: when the request began, on the clock of every later `now_ms`.
+        fails: attempts that failed, of those that blame an upstream.
     """
 
-    def __init__(self, policy: AttemptPolicy, *, started_ms: int) -> None:
-        self._policy = policy
-        self._started_ms = started_ms
-        self._fails = 0
+    policy: AttemptPolicy
+    started_ms: int
+    fails: int = 0
 
     def record(self, *, blames_upstream: bool) -> None:
         """Note that an attempt failed; neutral failures neither count nor break the row."""
         if blames_upstream:
-            self._fails += 1
+            self.fails += 1
 
     def may_start(self, index: int, now_ms: int) -> bool:
         """Whether attempt `index` (from 0) may be started now."""
@@ -57,27 +57,27 @@ class AttemptPlanner:
 
     def stop_reason(self, index: int, now_ms: int) -> StopReason | None:
         """Tell why attempt `index` (from 0) may not be started now; None when it may."""
-        return self._stop(index, now_ms, self._fails)
+        return self._stop(index, now_ms, self.fails)
 
     def would_start_another(self, index: int, remaining_candidates: int, now_ms: int) -> bool:
         """Whether a failure of attempt `index` now would be followed by another attempt."""
         if remaining_candidates <= 0:
             return False
-        return self._stop(index + 1, now_ms, self._fails + 1) is None
+        return self._stop(index + 1, now_ms, self.fails + 1) is None
 
     def hedge_remaining_ms(self, index: int, now_ms: int) -> int | None:
         """How long attempt `index` may wait for its first byte; None when unbound."""
-        if index < ALWAYS_ALLOWED or not self._policy.time_budget_ms:
+        if index < ALWAYS_ALLOWED or not self.policy.time_budget_ms:
             return None
-        return max(0, self._started_ms + self._policy.time_budget_ms - now_ms)
+        return max(0, self.started_ms + self.policy.time_budget_ms - now_ms)
 
     def _stop(self, index: int, now_ms: int, fails: int) -> StopReason | None:
-        policy = self._policy
+        policy = self.policy
         if index >= policy.max:
             return StopReason.ATTEMPTS
         if 0 < policy.max_consecutive_fails <= fails:
             return StopReason.CONSECUTIVE_FAILS
-        spent_ms = now_ms - self._started_ms
+        spent_ms = now_ms - self.started_ms
         if index >= ALWAYS_ALLOWED and 0 < policy.time_budget_ms <= spent_ms:
             return StopReason.TIME_BUDGET
         return None
