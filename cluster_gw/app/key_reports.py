@@ -45,7 +45,7 @@ class KeyReports:
         board = self._health.board
         await board.refresh()
         standing = await self._health.orders.look()
-        keys = []
+        keys, unread = [], self._current.serving.unread_secrets
         for place in self.list_places():
             record = board.record(place.provider, place.key)
             keys.append(
@@ -60,6 +60,7 @@ class KeyReports:
                     "checked_at_ms": record.checked_ms or None,
                     "since_ms": record.since_ms or None,
                     "is_checkable": place.is_checkable,
+                    "secret_unread": place.key in unread,
                 }
             )
         pool = board.pool

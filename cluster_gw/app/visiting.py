@@ -37,7 +37,7 @@ async def visit_admin(
         StoreLostError: nobody answers there.
         ScriptContractError: a newer version writes what this one would misread.
     """
-    settings, master_key = loaded.settings, loaded.master_key
+    settings = loaded.settings
     cache_url = settings.redis.cache_url
     log, registry = Log(io.BytesIO()), Registry()
     base = read_base(loaded.source.text, environ, loaded.source.files)
@@ -48,7 +48,7 @@ async def visit_admin(
             url=redis_url,
             prefix=settings.redis.prefix,
             cache_url=None if cache_url is None else cache_url.reveal(),
-            seal=seal_of(None if master_key is None else master_key.reveal()),
+            seal=seal_of(*[key.reveal() for key in loaded.master_keys]),
         ),
         worker_id=f"visitor-{entropy.token_hex(ID_BYTES)}",
         log=log,

@@ -99,7 +99,7 @@ class Worker:
         self._environ = environ
         base = read_shared(options.config_fd, environ)
         loaded = load_plain(base.plain, base)
-        self._settings, self._master_key = loaded.settings, loaded.master_key
+        self._settings, self._master_keys = loaded.settings, loaded.master_keys
         self.log = Log(console=self._settings.telemetry.is_text)
         self._registry = Registry()
         self._registry.on_read(self._count_lost_lines)
@@ -115,14 +115,14 @@ class Worker:
     async def run(self) -> int:
         """Serve until told to stop."""
         loop = asyncio.get_running_loop()
-        cache_url, key = self._settings.redis.cache_url, self._master_key
+        cache_url = self._settings.redis.cache_url
         engine = Engine(
             self._current,
             servers=Servers(
                 url=self._options.redis_url,
                 prefix=self._settings.redis.prefix,
                 cache_url=None if cache_url is None else cache_url.reveal(),
-                seal=seal_of(None if key is None else key.reveal()),
+                seal=seal_of(*[key.reveal() for key in self._master_keys]),
             ),
             worker_id=self._options.worker_id,
             log=self.log,

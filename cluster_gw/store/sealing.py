@@ -69,15 +69,19 @@ class AesSeal:
     Args:
         master_key: 32 bytes.
         draw: gives so many random bytes.
+        before: seal of the master key before, which only opens; None without one.
     """
 
     def __init__(
-        self, master_key: bytes, draw: Callable[[int], bytes] = secrets.token_bytes
+        self,
+        master_key: bytes,
+        draw: Callable[[int], bytes] = secrets.token_bytes,
+        before: "AesSeal | None" = None,
     ) -> None:
         # Only where a key is set: nobody else has to wait 10 ms for it.
         self._cipher: Any = importlib.import_module(MODULE).AESGCM
         self._master_key = master_key
-        self._draw = draw
+        self._draw, self._before = draw, before
         self.name = blake2b(key=master_key, digest_size=NAME_BYTES, person=NAMING).hexdigest()
 
     def __repr__(self) -> str:
@@ -91,6 +95,14 @@ class AesSeal:
 
     def open(self, name: str, stored: bytes) -> bytes:
         """What was sealed under this name."""
+        try:
+            return self._opened(name, stored)
+        except UnsealError:
+            if self._before is None:
+                raise
+            return self._before.open(name, stored)
+
+    def _opened(self, name: str, stored: bytes) -> bytes:
         nonce, sealed = stored[1 : 1 + NONCE_BYTES], stored[1 + NONCE_BYTES :]
         if not stored.startswith(SEALED) or len(nonce) < NONCE_BYTES:
             raise UnsealError("not sealed")
@@ -106,10 +118,14 @@ class AesSeal:
         ).digest()
 
 
-def seal_of(master_key: str | None) -> Seal:
+def seal_of(master_key: str | None = None, previous: str | None = None) -> Seal:
     """The seal of a worker.
 
     Args:
         master_key: 64 hexadecimal digits; None where values are kept as they are.
+        previous: the one before it, under which values may still lie; None without one.
     """
-    return Unsealed() if master_key is None else AesSeal(bytes.fromhex(master_key))
+    if master_key is None:
+        return Unsealed()
+    before = None if previous is None else AesSeal(bytes.fromhex(previous))
+    return AesSeal(bytes.fromhex(master_key), before=before)

@@ -75,12 +75,12 @@ class Gateway:
         self.configuration = Configuration(base, log=self.log, registry=self.registry)
         self.settings, self.current = self.configuration.settings, self.configuration.current
         self._environ = environ or {}
-        key = load_plain(base.plain, base).master_key
+        keys = load_plain(base.plain, base).master_keys
         self._servers = Servers(
             url=redis_url,
             prefix=prefix,
             cache_url=cache_url,
-            seal=seal_of(None if key is None else key.reveal()),
+            seal=seal_of(*[key.reveal() for key in keys]),
             read_s=read_s,
         )
 

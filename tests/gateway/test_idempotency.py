@@ -436,6 +436,24 @@ async def test_records_are_sealed_and_name_neither_key_nor_words(
     assert upstream.calls == 1
 
 
+async def test_call_is_repeated_from_its_record_after_the_master_key_was_replaced(
+    config: dict[str, Any],
+    upstream: SteppedUpstream,
+    server: RedisServer,
+    http: aiohttp.ClientSession,
+) -> None:
+    environ = {"GW_MASTER_KEY": MASTER_KEY}
+    async with Gateway(config, server.url, prefix="moved", environ=environ) as gateway:
+        _, body = await ask(http, gateway)
+        await is_kept(gateway)
+    environ = {"GW_MASTER_KEY": "cd" * 32, "GW_MASTER_KEY_PREVIOUS": MASTER_KEY}
+    async with Gateway(config, server.url, prefix="moved", environ=environ) as gateway:
+        again, repeated = await ask(http, gateway)
+
+    assert (again.headers["x-gw-idempotency"], repeated) == ("REPLAY", body)
+    assert upstream.calls == 1
+
+
 def record_of(server: RedisServer, prefix: str) -> str:
     """The name of the only record."""
     (name,) = [

@@ -132,7 +132,7 @@ async def test_every_line_to_look_with_shows_something(
         await site.gateway.engine.caches.settle()
     async with site.gateway.admin() as admin:
         await admin.put("/api/models/groq/m0", json={"weight": 2})
-    for number in range(40):  # until one ends with 0 and is in the place that the page shows
+    for number in range(200):  # until one ends with 0 and is in the place that the page shows
         text = steer(fault=status(400), id=f"bad{number}", times=1)
         body = chat(text, model=f"groq/{MODEL}")
         response, _ = await post(http, site.gateway.base_url, body, **AUTH)

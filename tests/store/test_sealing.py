@@ -51,3 +51,13 @@ def test_without_a_key_values_are_kept_as_they_are_and_sealed_ones_are_refused()
 def test_a_key_is_not_shown() -> None:
     assert repr(seal_of(KEY)) == "AesSeal(***)"
     assert isinstance(seal_of(KEY), AesSeal)
+
+
+def test_the_key_before_opens_what_it_sealed_and_seals_nothing() -> None:
+    old, both = seal_of(KEY), seal_of("cd" * 32, KEY)
+
+    assert both.open("n", old.close("n", b"value")) == b"value"
+    assert seal_of("cd" * 32).open("n", both.close("n", b"value")) == b"value"
+    with pytest.raises(UnsealError):
+        both.open("other", old.close("n", b"value"))
+    assert both.name == seal_of("cd" * 32).name

@@ -178,6 +178,7 @@ class KeyState(Closed, frozen=True, kw_only=True):
     checked_at_ms: int | None
     since_ms: int | None
     is_checkable: bool
+    secret_unread: bool
 
 
 class ModelState(Closed, frozen=True, kw_only=True):
