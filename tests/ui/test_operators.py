@@ -180,6 +180,25 @@ def test_two_operators_at_once_do_not_overwrite_each_other(
     assert ["412" in one for one in visit.take_complaints()] == [True, True]
 
 
+def test_change_whose_answer_is_lost_is_not_told_to_be_undone(
+    visit: Visit, group: GatewayGroup
+) -> None:
+    make(group, "unheard")
+    page = visit.open("clients/unheard", "#client dl")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/revoke", lose)
+    page.get_by_role("button", name="Revoke all").click()
+    say_yes(page, "Revoke")
+
+    expect(page.get_by_role("alert")).to_contain_text("It is not known whether it was changed")
+    expect(page.locator("#client .badge")).to_have_text("refused")
+    assert "ERR_FAILED" in visit.take_complaints()[0]
+
+
 def test_limit_that_is_emptied_is_none_and_the_file_can_be_gone_back_to(
     visit: Visit, group: GatewayGroup
 ) -> None:

@@ -3,8 +3,8 @@
 import { ask, Fault } from "../api.js";
 import { h, show } from "../dom.js";
 import { duration, exact, NONE, short, words } from "../format.js";
-import { badge, failed, field, given, notice, section, table } from "../parts/basics.js";
-import { conflict, outcome } from "../parts/change.js";
+import { badge, field, given, notice, section, table } from "../parts/basics.js";
+import { conflict, notDone, outcome } from "../parts/change.js";
 import { confirmChanges } from "../parts/dialog.js";
 import { firstToBeTried, ranked, skipped } from "../parts/explanation.js";
 import { panelPage } from "../parts/panels.js";
@@ -64,7 +64,7 @@ export function routingPage(name) {
       draft.forget();
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      show(told, error.status === 412 ? conflict() : failed("It was not changed.", error));
+      show(told, error.status === 412 ? conflict() : notDone(error));
       draft.keepOver();
     }
     told.focus();

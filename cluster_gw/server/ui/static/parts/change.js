@@ -25,11 +25,18 @@ export async function change({ place, title, changes, verb, note, isTyped = fals
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    show(place, error.status === 412 ? conflict(isTyped) : failed("It was not changed.", error));
+    show(place, error.status === 412 ? conflict(isTyped) : notDone(error));
     return false;
   } finally {
     place.focus();
   }
+}
+
+/** What is told of a change that was refused, or of which nobody knows whether it was made. */
+export function notDone(fault) {
+  const isRefused = fault.status >= 400 && fault.status < 500;
+  return failed(isRefused ? "It was not changed."
+    : "It is not known whether it was changed: look before you repeat it.", fault);
 }
 
 /** What is told when somebody else was faster. */

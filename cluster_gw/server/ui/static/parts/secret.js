@@ -3,11 +3,12 @@
 
 import { h, show } from "../dom.js";
 import { clock } from "../format.js";
+import { serverTime } from "../server_time.js";
 import { notice } from "./basics.js";
 
 /** Where a key is shown. */
 export function secretPlace() {
-  return h("div", { class: "told", tabindex: "-1" });
+  return h("div", { class: "told", role: "group", "aria-label": "New key", tabindex: "-1" });
 }
 
 /** Shows the key of an answer of the API; it is told until when the one before is taken. */
@@ -27,14 +28,9 @@ export function showSecret(place, { id, key, previous_until_ms: until }) {
   place.replaceChildren(notice("warn",
     h("p", {}, h("strong", {}, `The new key of ${id}. `), "It is shown only now: nobody can read it later."),
     h("p", {}, code),
-    until ? h("p", {}, `The key before is taken until ${clock(until)}.`) : null,
+    until > serverTime.nowMs() ? h("p", {}, `The key before is taken until ${clock(until)}.`) : null,
     h("div", { class: "actions" },
       h("button", { type: "button", class: "primary", onclick: () => void copy() }, "Copy"),
-      h("button", { type: "button", onclick: () => hideSecret(place) }, "I have it, hide it"), said)));
+      h("button", { type: "button", onclick: () => show(place) }, "I have it, hide it"), said)));
   place.focus();
-}
-
-/** Takes it off the page. */
-export function hideSecret(place) {
-  show(place);
 }
