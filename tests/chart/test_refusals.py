@@ -57,6 +57,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("config.keys.0.secret", "env:GROQ_KEY", "config.keys[0].secret: no variable GROQ_KEY is set"),
     ("config.default_combo", "${COMBO}", "config: no variable COMBO is set"),
     ("config.upstream", {"proxy": "http://u:p@proxy:3128"}, "config.upstream.proxy: seems to hold"),
+    ("encryption.previousKey", "old", "encryption.previousKey: has to be another entry"),
     ("existingConfigMap", "own", "config: has no effect beside existingConfigMap"),
     ("secrets.existingSecret", "", "config.keys[0].secret: nothing is mounted there"),
     ("secrets.values", {"A": "b"}, "secrets: one source is enough, not existingSecret and values"),

@@ -1,10 +1,12 @@
 """What encrypts secrets of keys: missing, different, replaced; and what cannot be read."""
 
 import asyncio
+from pathlib import Path
 
 import aiohttp
 import pytest
 
+from cluster_gw.settings.loading import read_base
 from cluster_gw.simulator.server import RunningSimulator
 from cluster_gw.telemetry import catalog
 from tests.fakes.waiting import until_soon
@@ -155,3 +157,24 @@ async def test_secret_does_not_follow_its_key_to_another_address(
     moved = await begin(lenient, url=lenient.base_url)
 
     assert await shown(moved) == {"source": "file", "problem": "other_place"}
+
+
+async def test_master_key_that_lies_in_a_file_is_read_anew_with_the_configuration(
+    begin: Begin, lenient: RunningSimulator, tmp_path: Path
+) -> None:
+    file = tmp_path / "master"
+    file.write_text(MASTER)
+    gateway = await begin(lenient, master=f"file:{file}")
+    base = gateway.configuration.base
+    await put(gateway, NEW)
+    seen = []
+
+    for text in (NEXT, MASTER):
+        file.write_text(text)
+        gateway.configuration.reload(lambda: read_base(base.text, base.environ))
+        seen.append(await shown(gateway))
+
+    assert seen == [
+        {"source": "file", "problem": "other_master_key"},
+        {"source": "run_time", "problem": None},
+    ]

@@ -43,6 +43,11 @@ resources.requests.memory: autoscaling.targetMemoryUtilizationPercentage is a pa
 {{- end }}
 {{- end }}
 {{- end }}
+{{- with $v.encryption }}
+{{- if and .previousKey (or (not .existingSecret) (eq .previousKey .key)) }}
+encryption.previousKey: has to be another entry of encryption.existingSecret than encryption.key
+{{- end }}
+{{- end }}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) }}
 ingress.hosts: name at least one host
 {{- end }}
