@@ -55,7 +55,7 @@ async def test_an_idle_channel_is_no_loss(
 ) -> None:
     monkeypatch.setattr(bus_module, "PING_S", 0.02)
     redis_server.command("CONFIG", "RESETSTAT")
-    async with listening(redis_server.url, deadline_s=0.1) as (bus, heard):
+    async with listening(redis_server.url, deadline_s=5.0) as (bus, heard):
         await until_soon(lambda: bus.is_up)
 
         pinged = re.compile(rb"cmdstat_ping:calls=\d\d")
