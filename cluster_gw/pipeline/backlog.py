@@ -8,6 +8,8 @@ route goes first is decided when the route's turn comes: most routes of a rankin
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from cluster_gw.core.outcome.classify import SkipScope
 from cluster_gw.core.routing.catalog import Key
 from cluster_gw.core.routing.key_choice import best_first, roomiest_first, scores_of
@@ -117,51 +119,50 @@ NOTHING: Final[frozenset[Any]] = frozenset()
 IN_TURN: Final = KeyOrder(StrategyInputs(), lambda _route: 0)
 
 
-class Backlog:
+class Backlog(msgspec.Struct, eq=False):
     """Ordered targets of one request.
 
-    Args:
-        targets: by the ranking; those of one route stand together, its keys in turn.
+    Attributes:
+        targets: by the ranking; those of one route stand together, its keys in turn. It is used up.
         keys: decides between the keys of a route.
+        ordered: routes whose keys are in order.
+        deferred: what failed as a whole, and stands behind all others.
     """
 
-    __slots__ = ("_deferred", "_keys", "_ordered", "_targets")
-
-    def __init__(self, targets: Iterable[Target], keys: KeyOrder = IN_TURN) -> None:
-        self._targets = list(targets)
-        self._keys = keys
-        self._ordered: frozenset[RouteId] = NOTHING
-        self._deferred: frozenset[str] = NOTHING
+    targets: list[Target]
+    keys: KeyOrder = IN_TURN
+    ordered: frozenset[RouteId] = NOTHING
+    deferred: frozenset[str] = NOTHING
 
     def __len__(self) -> int:
-        return len(self._targets)
+        return len(self.targets)
 
     def take(self) -> Target | None:
         """Give the next target and strike it out; None when none is left."""
-        targets = self._targets
+        targets = self.targets
         if not targets:
             return None
-        place = self._next() if self._deferred else 0
+        place = self._next() if self.deferred else 0
         route = targets[place].route
         is_one_of_many = place + 1 < len(targets) and targets[place + 1].route is route
-        if is_one_of_many and route.id not in self._ordered:
+        if is_one_of_many and route.id not in self.ordered:
             self._order(place)
         return targets.pop(place)
 
     def _next(self) -> int:
         """Give the place of the first target whose provider is not behind the others."""
-        for place, target in enumerate(self._targets):
-            if target.limits.host not in self._deferred:
+        for place, target in enumerate(self.targets):
+            if target.limits.host not in self.deferred:
                 return place
         return 0
 
     def siblings(self, target: Target) -> list[Target]:
         """The other keys of a target's route that may still be tried."""
-        return [other for other in self._targets if other.route is target.route]
+        return [other for other in self.targets if other.route is target.route]
 
     def put_back(self, targets: Iterable[Target]) -> None:
         """Let targets be tried again, in the given order, before all others."""
-        self._targets[:0] = targets
+        self.targets[:0] = targets
 
     def skip(self, failed: Target, scope: SkipScope) -> None:
         """Apply what the failure of one target says about the rest."""
@@ -171,18 +172,18 @@ class Backlog:
             case SkipScope.MODEL:
                 self._keep(lambda t: t.route.id != failed.route.id)
             case SkipScope.PROVIDER:
-                self._deferred |= {failed.limits.host}
+                self.deferred |= {failed.limits.host}
             case SkipScope.NONE:
                 pass
 
     def _order(self, place: int) -> None:
         """Order the keys of the route at a place, once."""
-        targets, route = self._targets, self._targets[place].route
+        targets, route = self.targets, self.targets[place].route
         end = place
         while end < len(targets) and targets[end].route is route:
             end += 1
-        targets[place:end] = self._keys.order(targets[place:end])
-        self._ordered |= {route.id}
+        targets[place:end] = self.keys.order(targets[place:end])
+        self.ordered |= {route.id}
 
     def _keep(self, wanted: Callable[[Target], bool]) -> None:
-        self._targets = [target for target in self._targets if wanted(target)]
+        self.targets = [target for target in self.targets if wanted(target)]

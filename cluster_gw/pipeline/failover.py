@@ -79,7 +79,7 @@ class Failover:
         exchange.keys = KeyOrder(
             exchange.inputs, exchange.turns.take, roomiest_first=policy.roomiest_key_first
         )
-        self._backlog = Backlog(targets, exchange.keys)
+        self._backlog = Backlog([*targets], exchange.keys)
         self._turn = Turn(shell.waiting, exchange, targets)
         self._refused = exchange.refused
         self._tried: list[Target] = []

@@ -23,6 +23,9 @@ STREAM_HEADERS: Final = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+TENS_OF_US_PER_S: Final = 100_000
+SERVER_TIMING: Final = b"gw;dur=%d.%02d, redis;dur=%d.%02d, upstream;dur=%d.%02d"
+"""Whole numbers are written in a quarter of the time that fractions take."""
 DEGRADED: Final = (b"x-gw-degraded", b"redis")
 
 
@@ -133,8 +136,10 @@ def _server_timing(exchange: Exchange, now_s: float) -> bytes:
     spent = exchange.spent
     total_s = now_s - exchange.started_s
     own_s = max(0.0, total_s - spent.redis_s - spent.upstream_s - spent.waiting_s)
-    return b"gw;dur=%.2f, redis;dur=%.2f, upstream;dur=%.2f" % (
-        own_s * MS_PER_S,
-        spent.redis_s * MS_PER_S,
-        spent.upstream_s * MS_PER_S,
+    own, redis, upstream = (
+        int(own_s * TENS_OF_US_PER_S + 0.5),
+        int(spent.redis_s * TENS_OF_US_PER_S + 0.5),
+        int(spent.upstream_s * TENS_OF_US_PER_S + 0.5),
     )
+    parts = own // 100, own % 100, redis // 100, redis % 100, upstream // 100, upstream % 100
+    return SERVER_TIMING % parts

@@ -11,6 +11,8 @@ capacity may just have come free: it belongs to the head.
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from cluster_gw.core.limits.windows import NEVER_BY_WAITING
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.exchange import Exchange
@@ -66,21 +68,22 @@ class WaitingRoom:
                 line.ring()
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """The place of one request among those that wait for the same targets.
 
-    Args:
+    Attributes:
         room: of this worker.
         exchange: the request.
         targets: all that it may be sent to.
+        wanted: these by name, once somebody has to know.
+        line: in which it stands; None while it does not wait.
     """
 
-    def __init__(self, room: WaitingRoom, exchange: Exchange, targets: Sequence[Target]) -> None:
-        self._room = room
-        self._exchange = exchange
-        self._targets = targets
-        self._wanted: frozenset[tuple[str, str]] = frozenset()
-        self._line: Line | None = None
+    room: WaitingRoom
+    exchange: Exchange
+    targets: Sequence[Target]
+    wanted: frozenset[tuple[str, str]] = frozenset()
+    line: Line | None = None
 
     async def queue(self) -> Sequence[Refused]:
         """Wait behind those who wait already, if this request may wait at all.
@@ -110,10 +113,10 @@ class Turn:
         waits_ms = [r.retry_after_ms for _, r in refused if r.gate not in NEVER_BY_WAITING]
         if self._most_ms() <= 0 or not waits_ms:
             return False
-        opens_at_s = self._room.clock.monotonic_s() + min(waits_ms) / MS_PER_S
+        opens_at_s = self.room.clock.monotonic_s() + min(waits_ms) / MS_PER_S
         if opens_at_s > self._until_s():
             return False
-        line = self._line or self._find() or Line(self._targets)
+        line = self.line or self._find() or Line(self.targets)
         if not self._join(line):
             return False
         if next(iter(line.turns)) is self:
@@ -122,7 +125,7 @@ class Turn:
 
     async def _wait_for_others(self, held_s: float) -> bool:
         """Sleep until what was held back is free: then it is there for all at once, in no order."""
-        exchange, clock_s = self._exchange, self._room.clock.monotonic_s
+        exchange, clock_s = self.exchange, self.room.clock.monotonic_s
         begun_s = clock_s()
         if begun_s + held_s > exchange.deadline_s:
             return False
@@ -134,39 +137,39 @@ class Turn:
 
     def leave(self) -> None:
         """Leave the line, admitted or not; the next one may ask. Harmless when in none."""
-        line, self._line = self._line, None
+        line, self.line = self.line, None
         if line is None:
             return
         was_head = next(iter(line.turns)) is self
         del line.turns[self]
-        self._room.depth -= 1
+        self.room.depth -= 1
         if not line.turns:
-            del self._room.lines[self._wanted]
+            del self.room.lines[self.wanted]
         elif was_head:
             line.ring()
 
     def _find(self) -> Line | None:
-        if not self._wanted:
-            self._wanted = frozenset((t.route.id, t.key.id) for t in self._targets)
-            share = self._exchange.share
+        if not self.wanted:
+            self.wanted = frozenset((t.route.id, t.key.id) for t in self.targets)
+            share = self.exchange.share
             if share is not None:  # what it waits for may be there for others already
-                self._wanted |= {(share.client, "")}
-        return self._room.lines.get(self._wanted)
+                self.wanted |= {(share.client, "")}
+        return self.room.lines.get(self.wanted)
 
     def _join(self, line: Line) -> bool:
-        if self._line is line:
+        if self.line is line:
             return True
-        if self._room.depth >= self._exchange.runtime.policy.queue.max_depth:
+        if self.room.depth >= self.exchange.runtime.policy.queue.max_depth:
             return False
-        self._room.depth += 1
-        self._room.lines[self._wanted] = self._line = line
+        self.room.depth += 1
+        self.room.lines[self.wanted] = self.line = line
         line.turns[self] = asyncio.Event()
         return True
 
     async def _stand(self, line: Line) -> bool:
         """Sleep until woken; the head wakes by itself, the others only when their wait is over."""
         is_head = next(iter(line.turns)) is self
-        bell, now_s = line.turns[self], self._room.clock.monotonic_s()
+        bell, now_s = line.turns[self], self.room.clock.monotonic_s()
         try:
             async with asyncio.timeout((line.opens_at_s if is_head else self._until_s()) - now_s):
                 await bell.wait()
@@ -174,13 +177,13 @@ class Turn:
         except TimeoutError:
             return is_head
         finally:
-            self._exchange.spent.waiting_s += self._room.clock.monotonic_s() - now_s
+            self.exchange.spent.waiting_s += self.room.clock.monotonic_s() - now_s
         return True
 
     def _most_ms(self) -> int:
-        asked_ms = self._exchange.hints.max_wait_ms
-        return self._exchange.runtime.policy.queue.max_wait_ms if asked_ms is None else asked_ms
+        asked_ms = self.exchange.hints.max_wait_ms
+        return self.exchange.runtime.policy.queue.max_wait_ms if asked_ms is None else asked_ms
 
     def _until_s(self) -> float:
-        exchange = self._exchange
+        exchange = self.exchange
         return min(exchange.started_s + self._most_ms() / MS_PER_S, exchange.deadline_s)

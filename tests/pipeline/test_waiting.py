@@ -163,14 +163,14 @@ async def test_what_is_held_back_is_waited_for_where_nobody_waits(queue: Queue) 
     waits = await asyncio.gather(*(held_back(turn, 30) for turn in turns))
 
     assert waits == [True] * 3
-    assert all(0.02 < turn._exchange.spent.waiting_s < FAR_S for turn in turns)
+    assert all(0.02 < turn.exchange.spent.waiting_s < FAR_S for turn in turns)
 
     assert not await turns[0].wait(refusals(30)), "only what is held back"
 
 
 async def test_what_is_held_back_beyond_the_deadline_is_not_waited_for(queue: Queue) -> None:
     turn = queue.turn(0)
-    turn._exchange.deadline_s = time.monotonic() + 0.02
+    turn.exchange.deadline_s = time.monotonic() + 0.02
 
     assert not await held_back(turn, 50)
 
@@ -302,4 +302,4 @@ async def test_time_in_line_is_counted_as_waiting() -> None:
 
     await turn.wait(refusals(30))
 
-    assert 0.02 < turn._exchange.spent.waiting_s < FAR_S
+    assert 0.02 < turn.exchange.spent.waiting_s < FAR_S

@@ -147,19 +147,18 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retry_after_ms: int | None = None
 
 
-class KeyOrdinals:
+class KeyOrdinals(msgspec.Struct):
     """Numbers the keys of one request by first use, so that no key id leaves the gateway."""
 
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, KeyId], int] = {}
+    seen: dict[tuple[str, KeyId], int] = {}
 
     def of(self, provider: str, key: KeyId) -> int:
         """The ordinal of this key, from 1."""
-        return self._seen.setdefault((provider, key), len(self._seen) + 1)
+        return self.seen.setdefault((provider, key), len(self.seen) + 1)
 
     def key_of(self, ordinal: int) -> KeyId:
         """The key that has this ordinal, for operators."""
-        return list(self._seen)[ordinal - 1][1]
+        return list(self.seen)[ordinal - 1][1]
 
 
 def routed_via(provider: str, model: str) -> str:
