@@ -55,7 +55,8 @@ RULES: Final = (
 KEY: Final = re.compile(
     r"(?<![A-Za-z0-9_])(?:"
     r"(?:(?:sk|pk|rk|gsk|csk|xai|nvapi|hf|gh[opus]|github_pat|r8|pplx|glpat|xox[a-z]|tgp_v1)[-_]|gw-)"
-    r"(?=[A-Za-z_.-]*\d|[A-Za-z0-9._-]{32})[A-Za-z0-9._-]{16,}"
+    # What has a digit, or twenty letters in a row, is no name.
+    r"(?=[A-Za-z_.-]*\d|(?:[A-Za-z]*[._-])*[A-Za-z]{20}|[A-Za-z0-9._-]{32})[A-Za-z0-9._-]{16,}"
     r"|AIza[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*)",
     re.IGNORECASE,
 )
