@@ -57,4 +57,6 @@ def test_records_of_one_place_are_limited() -> None:
             logging.getLogger("library").warning("Invalid HTTP request %d", number)
     log.close()
 
-    assert [line["event"] for line in lines(stream)] == [LIBRARY_WARNED.name] * 3 + ["log.thinned"]
+    # What tests before this one left behind may be told of just now, by asyncio.
+    told = [line["event"] for line in lines(stream) if line.get("library", "library") == "library"]
+    assert told == [LIBRARY_WARNED.name] * 3 + ["log.thinned"]
