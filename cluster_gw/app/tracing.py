@@ -70,6 +70,7 @@ class Tracing:
             unsent=self._unsent,
             cause=self._outlet.cause or cause,
         )
+        self._outlet.cause = ""
         self._told += dropped
         self._unsent, self._quiet_until_s = 0, now_s + TOLD_EACH_S
 

@@ -42,7 +42,7 @@ class Outlet:
 
     Attributes:
         exported: spans that were taken.
-        cause: why the last ones were not.
+        cause: why the last ones were not; whoever tells of it empties it.
     """
 
     def __init__(self, exporter: Exporter, most: int = MOST_WAITING) -> None:
@@ -75,7 +75,9 @@ class Outlet:
             self._wake.set()
 
     def stop(self, within_s: float) -> None:
-        """Send what waits, for at most so long; whoever takes it may never answer."""
+        """Send what waits, for at most so long: whoever takes it may never answer. Once."""
+        if self._is_ending:
+            return
         self._is_ending = True
         self._wake.set()
         self._thread.join(within_s)
@@ -99,7 +101,7 @@ class Outlet:
                 refused, cause = sum([one.span_count for one in batch]), type(error).__name__
             self._refused += refused
             self.exported += sum([one.span_count for one in batch]) - refused
-            self.cause = cause if refused else ""
+            self.cause = cause or self.cause
 
 
 def is_installed() -> bool:

@@ -1,5 +1,6 @@
 """`check` prints exactly one line per fault, and its exit code."""
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -142,3 +143,19 @@ def test_a_name_that_is_no_utf8_is_told_in_json_too() -> None:
     assert msgspec.json.decode(result.stdout)["faults"] == [
         f"configuration: file no-\\udcff {NO_FILE}"
     ]
+
+
+def test_traces_without_what_they_need_are_a_fault_that_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gw.yaml"
+    path.write_text(VALID + 'telemetry: {otlp_endpoint: "http://collector:4318"}\n')
+    assert check("--config", str(path)).exit_code == 0
+
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
+    told = check("--config", str(path))
+
+    assert told.exit_code == 2
+    assert told.stderr == (
+        "telemetry.otlp_endpoint: needs what is not installed: pip install 'cluster-gw[otel]'\n"
+    )

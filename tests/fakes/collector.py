@@ -17,7 +17,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from tests.fakes.listener import Listener
 
 PROTOBUF: Final = "application/x-protobuf"
-WAITS_S: Final = 60.0
 
 
 class Collector(Listener):
@@ -38,10 +37,20 @@ class Collector(Listener):
         self.body: bytes | None = None
         self.rejects = 0
         self.is_slow = False
+        self._ending = asyncio.Event()
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.traces: list[Any] = []
         self.metrics: list[Any] = []
+
+    def answer_now(self) -> None:
+        """Let the calls that wait have their answers, and all that come."""
+        self.is_slow = False
+        self._ending.set()
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.answer_now()
+        await super().__aexit__(*exc)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
@@ -54,7 +63,7 @@ class Collector(Listener):
         else:
             return web.Response(status=404)
         if self.is_slow:
-            await asyncio.sleep(WAITS_S)
+            await self._ending.wait()
         answer = self.body
         if answer is None:
             partial = ExportTracePartialSuccess(rejected_spans=self.rejects)

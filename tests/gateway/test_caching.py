@@ -328,10 +328,8 @@ async def test_what_somebody_else_wrote_there_costs_no_answer(
     assert msgspec.json.decode(body)["choices"][0]["message"]["content"] == "Hello there"
 
 
-async def test_an_answer_that_ends_soon_is_fetched_anew_while_it_is_still_given(
-    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
-) -> None:
-    await ask(http, gateway, chat())
+async def age(gateway: Gateway) -> None:
+    """Have the only answer that is stored end in a second."""
     redis, prefix = gateway.engine.redis, gateway.settings.redis.prefix
     (name,) = await redis.call("KEYS", f"{prefix}:c4:*")
     head, _, body = (await redis.call("GET", name)).partition(b"\n")
@@ -339,6 +337,13 @@ async def test_an_answer_that_ends_soon_is_fetched_anew_while_it_is_still_given(
     age_ms = int(ends) - int(at) - 1000
     aged = b" ".join([form, b"%d" % (int(at) - 10_000_000), b"%d" % (int(ends) - age_ms), *rest])
     await redis.call("SET", name, aged + b"\n" + body)
+
+
+async def test_an_answer_that_ends_soon_is_fetched_anew_while_it_is_still_given(
+    gateway: Gateway, upstream: ChatUpstream, http: aiohttp.ClientSession
+) -> None:
+    await ask(http, gateway, chat())
+    await age(gateway)
     upstream.message = {"role": "assistant", "content": "Hello again"}
 
     now, then = await ask(http, gateway, chat()), await ask(http, gateway, chat())

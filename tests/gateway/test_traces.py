@@ -11,6 +11,7 @@ from tests.fakes.gateway import Gateway, provider
 from tests.fakes.waiting import until_soon
 from tests.gateway.conftest import Start
 from tests.gateway.requests import chat, post, steer
+from tests.gateway.test_caching import age, ask, caching
 
 TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT: Final = "00f067aa0ba902b7"
@@ -28,8 +29,9 @@ def to(collector: Collector, **more: Any) -> dict[str, Any]:
 
 
 async def told_at_end(gateway: Gateway) -> None:
-    """Have everything sent."""
+    """Have everything sent of requests that have ended."""
     assert gateway.tracing is not None
+    await until_soon(lambda: not gateway.current.in_flight)
     await gateway.tracing.stop()
 
 
@@ -202,10 +204,97 @@ async def test_a_request_whose_client_leaves_has_a_call_that_was_cancelled(
                 timeout=aiohttp.ClientTimeout(total=0.3),
             ):
                 pass
-        await until_soon(lambda: not gateway.current.in_flight)
         await told_at_end(gateway)
 
     request, call = collector.spans
     assert told(request.attributes)["http.response.status_code"] == 499
     assert told(call.attributes)["error.type"] == "client_gone"
     assert call.parent_span_id == request.span_id
+
+
+async def test_a_hit_of_the_cache_has_no_call_and_a_refresh_is_a_span_of_its_own(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector, ChatUpstream() as upstream:
+        gateway = await start(**caching(upstream), telemetry=to(collector))
+        await ask(http, gateway, chat())
+        await age(gateway)
+        await ask(http, gateway, chat(), traceparent=SAMPLED)
+        await told_at_end(gateway)
+
+    names = [span.name for span in collector.spans]
+    assert names == [
+        *("POST /v1/chat/completions", "chat one", "POST /v1/chat/completions"),
+        *("cache refresh", "chat one"),
+    ]
+    hit, refresh, call = collector.spans[2:]
+    assert told(hit.attributes)["gw.cache"] == "hit"
+    assert refresh.parent_span_id == hit.span_id
+    assert call.parent_span_id == refresh.span_id
+    assert {span.trace_id.hex() for span in (hit, refresh, call)} == {TRACE}
+    ((_, point),) = [
+        one
+        for one in collector.points("gen_ai.server.request.duration")
+        if "gen_ai.response.model" not in one[0]
+    ]
+    assert point.count == 1  # the hit; nobody asked for the refresh
+
+
+async def test_a_repetition_is_a_span_without_a_call(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector))
+        for _ in range(2):
+            await post(http, gateway.base_url, chat(), **{"Idempotency-Key": "once"})
+        await told_at_end(gateway)
+
+    first, _, second = collector.spans
+    assert told(second.attributes)["gw.cache"] == "idempotency"
+    assert first.trace_id != second.trace_id
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "operation"),
+    [
+        ("/v1/messages", {**chat(), "max_tokens": 5}, "chat"),
+        ("/v1/responses", {"model": "auto", "input": "hi"}, "chat"),
+        ("/v1/completions", {"model": "auto", "prompt": "hi"}, "text_completion"),
+        (
+            "/v1beta/models/auto:streamGenerateContent",
+            {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+            "generate_content",
+        ),
+    ],
+)
+async def test_every_api_has_its_route_and_operation(
+    path: str, body: dict[str, Any], operation: str, start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector, otlp_metrics=False))
+        url, version = f"{gateway.base_url}{path}", {"anthropic-version": "2023-06-01"}
+        async with http.post(url, json=body, headers=version) as response:
+            assert response.status == 200, await response.read()
+            await response.read()
+        await told_at_end(gateway)
+
+    request, call = collector.spans
+    assert request.name == "POST " + path.replace("models/auto:", "models/{model}:")
+    assert told(request.attributes)["gen_ai.operation.name"] == operation
+    assert (call.name, told(call.attributes)["gen_ai.operation.name"]) == ("chat one", "chat")
+
+
+async def test_a_request_that_nobody_could_serve_is_an_error_and_one_that_is_wrong_is_not(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(telemetry=to(collector, otlp_metrics=False))
+        await post(http, gateway.base_url, chat(steer(fault={"kind": "status", "code": 400})))
+        await post(http, gateway.base_url, chat(steer(fault={"kind": "status", "code": 503})))
+        await told_at_end(gateway)
+
+    of_client, of_ours = [span for span in collector.spans if span.kind == SERVER]
+    assert told(of_client.attributes)["http.response.status_code"] == 400
+    assert (of_client.status.code, of_ours.status.code) == (0, ERROR)
+    for span in (of_client, of_ours):
+        assert told(span.attributes)["error.type"]

@@ -107,3 +107,37 @@ def test_names_of_the_time_zone_database_are_zones() -> None:
 
     assert [name for name in sorted(names) if not is_zone(name)] == []
     assert {"UTC", "America/Los_Angeles", "US/Pacific", "Etc/GMT+5"} <= names
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        ("collector:4318", "must be an http(s) address without credentials"),
+        ("http://user:private@collector:4318", "must be an http(s) address without credentials"),
+        ("grpc://collector:4317", "must be an http(s) address without credentials"),
+        ("http://collector:4318/v1/traces", "must end before /v1/traces"),
+        ("http://collector:4318/v1/metrics/", "must end before /v1/traces"),
+    ],
+)
+def test_where_traces_cannot_go_is_a_fault(
+    endpoint: str, words: str, base: dict[str, Any], faults: FaultsOf
+) -> None:
+    base["telemetry"] = {"otlp_endpoint": endpoint}
+
+    (line,) = faults(base)
+
+    assert line.startswith(f"telemetry.otlp_endpoint: {words}")
+    assert "private" not in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("trace_sample", 1.5), ("trace_sample", -0.1), ("propagate", "some")]
+)
+def test_how_is_traced_has_bounds(
+    name: str, value: object, base: dict[str, Any], faults: FaultsOf
+) -> None:
+    base["telemetry"] = {name: value}
+
+    (line,) = faults(base)
+
+    assert line.startswith(f"telemetry.{name}: ")

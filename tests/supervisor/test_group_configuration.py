@@ -125,9 +125,10 @@ def test_restarted_workers_keep_to_the_same_redis_keys(start_group: StartGroup) 
     document = {"redis": {**EXTERNAL["redis"], "prefix": "one"}}
     group = start_group(document).wait_until_ready()
 
-    group.write(group.document | {"redis": {**EXTERNAL["redis"], "prefix": "two"}})
+    telemetry = {"telemetry": {"trace_sample": 0.5}}
+    group.write(group.document | telemetry | {"redis": {**EXTERNAL["redis"], "prefix": "two"}})
     wait_for(lambda: group.version() == 2)
     os.kill(group.workers()[0], signal.SIGKILL)
 
     assert group.ask()["environ"]["GW_REDIS__PREFIX"] == "one"
-    assert '"needs_restart":["redis"]' in group.log()
+    assert '"needs_restart":["redis","telemetry.trace_sample"]' in group.log()

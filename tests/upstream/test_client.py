@@ -73,6 +73,24 @@ async def test_request_on_the_wire_is_exactly_ours(client: UpstreamClient) -> No
         ]
 
 
+async def test_a_head_that_names_a_call_of_its_own_is_not_kept(client: UpstreamClient) -> None:
+    seen: list[bytes] = []
+
+    async def script(peer: Peer) -> None:
+        for _ in range(3):
+            seen.append(await peer.request())
+            peer.send(ok(b""))
+
+    async with serving(script) as server:
+        for number in range(3):
+            headers = (("x-key", "k"), ("traceparent", f"00-{number}"))
+            answer = await opened(client, call_of(server.url, headers=headers))
+            await answer.read_body(10)
+
+        assert all(f"traceparent: 00-{n}\r\n".encode() in seen[n] for n in range(3))
+        assert not client._lines
+
+
 async def test_large_body_arrives_whole(client: UpstreamClient) -> None:
     body = bytes(range(256)) * 8192
     sizes: list[int] = []
