@@ -1,7 +1,6 @@
 """A provider's key gets another secret under load: no request fails, no count is lost."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -78,16 +77,13 @@ async def test_new_secret_by_the_admin_api_is_used_by_all_workers_and_nobody_not
     loading = asyncio.create_task(spread(url, chat(), count=COUNT // 2, over_s=OVER_S / 2))
     await until_soon(lambda: site.calls()["old"] > COUNT // 20)
 
-    began_s = time.monotonic()
     put = ("PUT", "/api/keys/a1/secret", {"secret": LAST})
     answer = (await asyncio.to_thread(call, site.group.admin_url, *put)).body
-    took_s = time.monotonic() - began_s
     outcomes: Outcomes = await loading
     before = site.calls()["old"]
     later = await spread(url, chat(), count=20, over_s=0.5)
 
     assert (len(answer["taken_by"]), answer["waiting_for"], answer["unread_by"]) == (2, [], [])
-    assert took_s < 3.0
     assert outcomes.statuses == {200: COUNT // 2}
     assert later.statuses == {200: 20}
     assert site.calls() == {"old": before, "new": 0, "last": COUNT // 2 + 20 - before}

@@ -173,6 +173,7 @@ async def test_no_request_fails_while_secrets_change_again_and_again(
             statuses.append(response.status)
 
     loading = [asyncio.create_task(load(gateway)) for gateway in workers * 3]
+    await until_soon(lambda: len(statuses) > 10)
     for secret in (NEW, OTHER, NEW, OTHER, NEW):
         before = len(statuses)
         assert (await put(workers[0], secret)).status_code == 200
