@@ -11,6 +11,7 @@ from unittest import mock
 import msgspec
 import redis
 
+from cluster_gw.server.runner import Runner
 from cluster_gw.simulator.config import KeyLimits, SimulatorConfig
 from cluster_gw.simulator.server import RunningSimulator, serve_simulator
 from cluster_gw.telemetry import catalog
@@ -172,7 +173,7 @@ class Stage:
             self.watch = LoopWatch()
             opened.push_async_callback(self.watch.stop)
             await asyncio.sleep(0)
-            self._tasks = len(asyncio.all_tasks())
+            self._tasks = self._working()
             self._opened = opened.pop_all()
         return self
 
@@ -271,10 +272,18 @@ class Stage:
     async def idle(self, within_s: float = 1.0) -> list[str]:
         """Wait until no task is left that was not there at the start; name those that are."""
         until_s = time.monotonic() + within_s
-        while len(asyncio.all_tasks()) > self._tasks and time.monotonic() < until_s:  # noqa: ASYNC110
+        while self._working() > self._tasks and time.monotonic() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(TICK_S)
-        extra = len(asyncio.all_tasks()) - self._tasks
+        extra = self._working() - self._tasks
         return [f"{extra} tasks were left"] if extra > 0 else []
+
+    def _working(self) -> int:
+        """Tasks, but for those of open connections that wait for a request."""
+        busy = self.gateway._server.server_state.tasks
+        return sum(
+            task in busy or getattr(task.get_coro(), "cr_code", None) is not Runner._run.__code__
+            for task in asyncio.all_tasks()
+        )
 
     def lost_settlements(self) -> int:
         """Settlements the worker gave up, and those whose lease Redis did not know."""
