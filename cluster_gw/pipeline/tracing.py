@@ -122,15 +122,10 @@ def _told(
     begun_ns = min(start_ns + record.started_ms * NS_PER_MS, end_ns)
     # What a record tells of a stream that was answered ends where the answer began.
     ended_ns = end_ns if is_answer and is_stream else begun_ns + record.duration_ms * NS_PER_MS
-    operation = (
-        call.operation
-        if call is not None
-        else operation_of(exchange.request, exchange.runtime.catalog.routes[record.route].dialect)
-    )
     return CallSpan(
         span_id=new_id(trace.tracer.random, SPAN_BYTES) if call is None else call.span_id,
         attempt=record.ordinal,
-        operation=operation,
+        operation=_operation(exchange, record) if call is None else call.operation,
         provider=record.provider,
         model=record.model if call is None else call.model,
         route=record.route,
@@ -146,3 +141,9 @@ def _told(
         reason=record.reason,
         usage=record.usage,
     )
+
+
+def _operation(exchange: Exchange, record: AttemptRecord) -> str:
+    """What a call that was never made would have asked for."""
+    route = exchange.runtime.catalog.routes.get(record.route)
+    return operation_of(exchange.request, route.dialect if route else exchange.request.dialect)

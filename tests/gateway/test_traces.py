@@ -1,8 +1,12 @@
 """Spans and measurements of a real worker, as a real collector takes them."""
 
+import re
+import subprocess
+import sys
 from typing import Any, Final
 
 import aiohttp
+import msgspec
 import pytest
 
 from tests.fakes.chat_upstream import ChatUpstream
@@ -19,6 +23,7 @@ SAMPLED: Final = f"00-{TRACE}-{PARENT}-01"
 UNSAMPLED: Final = f"00-{TRACE}-{PARENT}-00"
 STATE: Final = "vendor=opaque,other=1"
 FAIL: Final = [{"match": {"model": "one"}, "fault": {"kind": "status", "code": 503}}]
+OF_TRACES: Final = re.compile(r"(pipeline|server|app)/trac|telemetry/(otlp|outlet|spans|trace)")
 SERVER, CLIENT = 2, 3
 ERROR: Final = 2
 
@@ -173,6 +178,57 @@ async def test_without_a_collector_nothing_is_passed_on(
     (headers,) = upstream.headers
     assert not {name for name in headers if name.startswith("trace")}
     assert "trace_id" not in lines(gateway, "request.finished")[0]
+
+
+async def test_without_a_collector_nothing_of_traces_runs(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    gateway = await start()
+    ran: set[str] = set()
+    sys.setprofile(lambda frame, _event, _what: ran.add(frame.f_code.co_filename))
+    try:
+        await post(http, gateway.base_url, chat(), traceparent=SAMPLED)
+        await until_soon(lambda: not gateway.current.in_flight)
+    finally:
+        sys.setprofile(None)
+
+    named = {path.partition("/cluster_gw/")[2] for path in ran}
+    assert "pipeline/record.py" in named
+    assert not {name for name in named if OF_TRACES.search(name)}
+
+
+def test_without_a_collector_what_exports_is_not_loaded() -> None:
+    # Of the SDK a part is there in any case: the Redis client loads it where it finds it.
+    names = ("cluster_gw.telemetry.otlp", "opentelemetry.exporter", "google.protobuf", "requests")
+    code = f"import cluster_gw.cli.worker, sys; print([n for n in {names} if n in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=True)
+
+    assert done.stdout == b"[]\n"
+
+
+async def test_a_call_that_cannot_be_said_to_its_upstream_is_told_as_one_that_failed(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector:
+        gateway = await start(
+            providers={"a": {"dialect": "gemini", "base_url": "http://127.0.0.1:9"}},
+            keys=[{"id": "a1", "provider": "a", "secret": "secret-of-a1"}],
+            models=[{"provider": "a", "model": "one"}],
+            telemetry=to(collector, otlp_metrics=False),
+        )
+        deep = b'{"type":"array","items":' * 900 + b"{}" + b"}" * 900
+        tool = {"type": "function", "function": {"name": "f", "parameters": msgspec.Raw(deep)}}
+        sent = msgspec.json.encode(chat(tools=[tool]))
+        async with http.post(f"{gateway.base_url}/v1/chat/completions", data=sent) as response:
+            assert response.status == 400
+        await told_at_end(gateway)
+
+    _, call = collector.spans
+    attributes = told(call.attributes)
+    assert call.name == "generate_content one"
+    assert attributes["error.type"] == "provider_bad_request"
+    assert "server.address" not in attributes
 
 
 async def test_the_flag_of_a_client_decides_over_the_sample(
