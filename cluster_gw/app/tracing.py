@@ -10,6 +10,7 @@ from typing import Final
 import cluster_gw
 from cluster_gw.app.engine import wall_ms
 from cluster_gw.background.runner import Runner
+from cluster_gw.errors import ConfigInvalidError
 from cluster_gw.pipeline.clock import Clock
 from cluster_gw.pipeline.trace import Propagation, Tracer
 from cluster_gw.server.ids import Entropy
@@ -22,6 +23,10 @@ from cluster_gw.telemetry.registry import Registry
 
 DISABLED: Final = "OTEL_SDK_DISABLED"
 LOOK_S: Final = 1.0
+UNUSABLE: Final = (
+    "telemetry.otlp_endpoint: a variable OTEL_… of the environment has a value that OpenTelemetry "
+    "refuses, such as an interval of 0 or a limit that is no number"
+)
 TOLD_EACH_S: Final = 60.0
 STOP_WITHIN_S: Final = 2.0
 
@@ -92,16 +97,23 @@ def tracing_of(
     log: Log,
     registry: Registry,
 ) -> Tracing | None:
-    """What traces a worker; None where nobody asked for it."""
+    """What traces a worker; None where nobody asked for it.
+
+    Raises:
+        ConfigInvalidError: a variable of OpenTelemetry cannot be used.
+    """
     endpoint = settings.otlp_endpoint
     if endpoint is None or environ.get(DISABLED, "").strip().lower() == "true":
         return None
     otlp = importlib.import_module(OTLP)  # of the extra: only whoever asks for it needs it
-    exporter = otlp.OtlpExporter(
-        endpoint,
-        worker_id=worker_id,
-        version=cluster_gw.__version__,
-        latest_only=wants_latest(environ.get(OPT_IN, "")),
-        with_metrics=settings.otlp_metrics,
-    )
+    try:
+        exporter = otlp.OtlpExporter(
+            endpoint,
+            worker_id=worker_id,
+            version=cluster_gw.__version__,
+            latest_only=wants_latest(environ.get(OPT_IN, "")),
+            with_metrics=settings.otlp_metrics,
+        )
+    except ValueError:  # its text quotes the variable, and which one nobody knows
+        raise ConfigInvalidError([UNUSABLE]) from None
     return Tracing(Outlet(exporter), settings, log, registry)

@@ -1,6 +1,8 @@
 """Measurements of a real worker, and collectors in trouble: requests do not notice."""
 
+import io
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -9,8 +11,12 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from cluster_gw.app.tracing import STOP_WITHIN_S
+from cluster_gw.app.tracing import STOP_WITHIN_S, UNUSABLE, tracing_of
+from cluster_gw.errors import ConfigInvalidError
+from cluster_gw.settings.telemetry import TelemetrySettings
 from cluster_gw.telemetry import catalog, gen_ai
+from cluster_gw.telemetry.log import Log
+from cluster_gw.telemetry.registry import Registry
 from tests.fakes.collector import Collector, told
 from tests.fakes.gateway import Gateway
 from tests.fakes.waiting import until_soon
@@ -220,3 +226,26 @@ async def test_a_request_that_is_traced_leaves_nothing_for_the_collector_of_garb
         gateway = await start(telemetry=to(collector, trace_sample=0.0, otlp_metrics=False))
 
         assert await left_by(http, gateway, chat(stream=stream)) == {}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("OTEL_METRIC_EXPORT_INTERVAL", "0"), ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "private")],
+)
+def test_a_variable_that_cannot_be_used_is_a_fault_of_the_configuration(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    settings = TelemetrySettings(otlp_endpoint="http://127.0.0.1:9")
+
+    with pytest.raises(ConfigInvalidError) as caught:
+        tracing_of(settings, "w1", os.environ, Log(io.BytesIO()), Registry())
+
+    assert caught.value.faults == (UNUSABLE,)
+
+
+def test_opentelemetry_can_be_turned_off_by_its_own_variable() -> None:
+    settings = TelemetrySettings(otlp_endpoint="http://127.0.0.1:9")
+    off = {"OTEL_SDK_DISABLED": "true"}
+
+    assert tracing_of(settings, "w1", off, Log(io.BytesIO()), Registry()) is None
