@@ -66,6 +66,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
         characters: of text, reasoning, names and arguments.
         calls: indices of the tool calls it speaks of.
         is_error: it carries an error object or is no JSON.
+        index: of the answer that speaks; of several the first.
     """
 
     shape: dict[str, Any] | None = None
@@ -79,6 +80,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     is_done: bool = False
     is_error: bool = False
     is_in_band: bool = False
+    index: int = 0
 
 
 def read_frame(payload: bytes) -> Frame:
@@ -107,6 +109,7 @@ def read_frame(payload: bytes) -> Frame:
         finished=tuple(c["index"] for c in choices if c["finish_reason"] is not None),
         has_usage=bool(document.get("usage")),
         is_usage_only=not choices,
+        index=choices[0]["index"] if choices else 0,
     )
 
 
@@ -143,6 +146,7 @@ def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Cours
     """Tell what the arrival of these frames leads to (the rules of peek and relay, in short)."""
     committed = whole = done = False
     blank = characters = delivered = 0
+    waiting: dict[int, list[int]] = {}
     calls: set[int] = set()
     finished: set[int] = set()
     usage = False
@@ -160,11 +164,20 @@ def follow(frames: Sequence[Frame], choices: int, *, wants_usage: bool) -> Cours
         delivered += visible_shape(frame, wants_usage=wants_usage) is not None
         if not committed:
             # Blank text of one of several answers waits for more of it: a thought may begin.
-            waits = choices > 1 and frame.characters > 0
             says = frame.has_text or frame.has_reasoning or frame.calls
-            blank += not (says or whole or waits)
+            if choices > 1 and frame.characters > 0 and not says:
+                waiting.setdefault(frame.index, []).append(frame.characters)
+                characters -= frame.characters  # not known of yet
+                continue
+            own = 0 if says or whole else 1
+            # What waited of this answer comes first, and is as blank as any.
+            for size in (*waiting.pop(frame.index, ()), *[0] * own):
+                blank, characters = blank + 1, characters + size
+                if blank >= MAX_BLANK:
+                    spoken = 0 if own else frame.characters
+                    return _course(False, False, 0, characters - spoken, usage, False)
             committed = frame.has_text or began or (whole and bool(calls))
-            if not committed and (whole or blank >= MAX_BLANK):
+            if not committed and whole:
                 return _course(False, False, 0, characters, usage, False)
         if done:
             break
