@@ -1,5 +1,6 @@
 """Spans and measurements of a real worker, as a real collector takes them."""
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -162,6 +163,26 @@ async def test_a_provider_is_told_of_a_trace_as_much_as_is_set(
         call = collector.spans[-1]
         assert headers["traceparent"] == f"00-{TRACE}-{call.span_id.hex()}-01"
     assert headers.get("tracestate", STATE) == STATE
+
+
+async def test_each_call_that_an_upstream_was_told_of_is_a_span_and_each_span_a_call(
+    start: Start, http: aiohttp.ClientSession
+) -> None:
+    async with Collector() as collector, ChatUpstream() as upstream:
+        both = provider(upstream.base_url)
+        gateway = await start(
+            providers={"a": both, "b": both}, telemetry=to(collector, otlp_metrics=False)
+        )
+        for upstream.status in (200, 503):
+            asked = [post(http, gateway.base_url, chat(stream=bool(n % 2))) for n in range(20)]
+            await asyncio.gather(*asked)
+        await told_at_end(gateway)
+
+    told_of = [headers["traceparent"].split("-")[1:3] for headers in upstream.headers]
+    calls = [span for span in collector.spans if span.kind == CLIENT]
+    assert sorted(told_of) == sorted([one.trace_id.hex(), one.span_id.hex()] for one in calls)
+    assert len(collector.spans) - len(calls) == 40
+    assert all(one.start_time_unix_nano <= one.end_time_unix_nano for one in collector.spans)
 
 
 async def test_without_a_collector_nothing_is_passed_on(
