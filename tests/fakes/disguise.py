@@ -80,10 +80,15 @@ DISGUISES: Final[dict[str, Disguise]] = {
 }
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+SHORT_SHARE: Final = 0.3
+"""Of passwords that no shape gives away."""
 SHAPES: Final = ("sk-proj-{}", "sk-ant-api03-{}", "AIzaSy{}", "gsk_{}", "{}", "hf_{}", "pass/{}+=&")
 
 
 def secret(dice: random.Random, shape: str | None = None) -> str:
-    """A credential of 24 and more characters."""
+    """A credential: a key of 24 and more characters, or a password that looks like a word."""
+    if shape is None and dice.random() < SHORT_SHARE:
+        return "".join(dice.choices(LETTERS, k=dice.randint(16, 20)))
     body = "".join(dice.choices(CHARACTERS, k=dice.randint(24, 60)))
     return (shape or dice.choice(SHAPES)).format(body)
