@@ -287,6 +287,7 @@ class Group:
             others = [*self._companions, *([self._embedded_child] if self._embedded_child else [])]
             for child in others:
                 self._note(child.name, child.tend(now_s), is_worker=False)
+            self._log.tidy()
             await self._pause(TEND_S)
 
     def _note(self, name: str, ended: Exit | None, *, is_worker: bool) -> None:

@@ -7,6 +7,7 @@ error as they are: no JSON, without a limit, with whatever they hold.
 
 import contextlib
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import PurePath
 from types import TracebackType
@@ -28,7 +29,9 @@ class LibraryLog(logging.Handler):
         if record.exc_info and record.exc_info[0] is not None:
             exception = record.exc_info[0].__name__
             where = _raised_at(record.exc_info[2]) or where
-        self._log.event(LIBRARY_WARNED, library=record.name, where=where, exception=exception)
+        is_ours = threading.current_thread() is threading.main_thread()
+        tell = self._log.event if is_ours else self._log.event_later
+        tell(LIBRARY_WARNED, library=record.name, where=where, exception=exception)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ never raised: what an event reports must happen all the same.
 import functools
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final
 
@@ -23,6 +24,7 @@ from cluster_gw.telemetry.text_line import text_line
 from cluster_gw.units import NS_PER_S, US_PER_S
 
 MAX_BUFFER_LINES: Final = 256
+MOST_LATER: Final = 256
 REQUEST_ID: Final = "request_id"
 NS_PER_US: Final = 1000
 INFO: Final = Level.INFO
@@ -57,6 +59,7 @@ class Log:
             DirectOutput(stream) if stream is not None else BufferedOutput(standard_error())
         )
         self._lines: list[bytes] = []
+        self._later: deque[tuple[Event, dict[str, Any]]] = deque(maxlen=MOST_LATER)
         encode: Encode = functools.partial(msgspec.json.encode, enc_hook=str)
         self._encode_hot: Encode = msgspec.json.Encoder().encode
         is_terminal = self._output.is_terminal()
@@ -101,6 +104,10 @@ class Log:
         except ValueError:  # a text that is no Unicode, such as the name of a file
             self._unwritable_lines += 1
 
+    def event_later(self, event: Event, **fields: Any) -> None:
+        """Write an event when `tidy` is called next; for other threads than the one that logs."""
+        self._later.append((event, fields))
+
     def hot(self, line: HotLine) -> None:
         """Buffer one request or attempt line, stamped now."""
         line.level = INFO
@@ -122,14 +129,21 @@ class Log:
 
     def tidy(self) -> None:
         """Write the buffered lines, and what was left out of troubles that are over."""
+        self._tell_later()
         self._tell_thinned(REST_S)
         self.flush()
 
     def close(self) -> None:
         """Write what is left, for at most a second; the last call."""
+        self._tell_later()
         self._tell_thinned(0.0)
         self.flush()
         self._output.close()
+
+    def _tell_later(self) -> None:
+        while self._later:
+            event, fields = self._later.popleft()
+            self.event(event, **fields)
 
     def _tell_thinned(self, rest_s: float) -> None:
         for event, reason, count in self.limit.take_over(rest_s):

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+import threading
 
 import msgspec
 
@@ -29,6 +30,21 @@ def test_a_record_tells_its_library_and_place_and_not_its_text() -> None:
     assert line["library"] == "aiohttp.client"
     assert line["where"].startswith("test_library_log.py:")
     assert SECRET not in str(line)
+
+
+def test_another_thread_leaves_the_writing_to_the_one_that_logs() -> None:
+    stream = io.BytesIO()
+    log = Log(stream)
+    with libraries_told(log):
+        thread = threading.Thread(target=lambda: logging.getLogger("exporter").error("failed"))
+        thread.start()
+        thread.join()
+    before = stream.getvalue()
+
+    log.tidy()
+
+    assert before == b""
+    assert [line["library"] for line in lines(stream)] == ["exporter"]
 
 
 def fail() -> None:
