@@ -273,7 +273,7 @@ COMMANDS: Final = (
         pytest.param(words, marks=SOAK)
         for words in (
             *("status", "limits", "keys list", "doctor --offline", "usage", "config", "drain"),
-            *("clients list", "health", "pins", "cache stats", "audit", "serve"),
+            *("clients list", "health", "pins", "cache stats", "audit"),
         )
     ),
 )
